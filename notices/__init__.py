@@ -1,0 +1,1 @@
+"""Outbox, inbox, mail, chat and webhooks."""

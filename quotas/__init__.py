@@ -1,0 +1,1 @@
+"""Requests, reviews, grants, the reconciler and the use that the cluster reports."""

@@ -1,0 +1,104 @@
+"""Whether what was asked for can be granted at all. One verdict for form, API and worker."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from cluster.amounts import check_amounts, check_limit_range
+from cluster.names import check_namespace_name
+from cluster.problem import Problem
+from cluster.quantities import parse
+from quotas.models import QuotaRequest
+from quotas.states import Status
+from tenants.models import Cluster, Namespace, Team
+
+REASON_MAX = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """Everything a person fills in: for which team, where, how much, how long and why.
+
+    Amounts are a ResourceQuota's `hard`, limits a LimitRange's defaults, as typed.
+    """
+
+    team: Team
+    cluster: Cluster
+    name: str
+    amounts: dict[str, str]
+    limit_default: dict[str, str]
+    limit_default_request: dict[str, str]
+    starts_at: datetime | None
+    ends_at: datetime | None
+    reason: str
+
+
+def sentence(problem: Problem) -> str:
+    """The problem in the reader's language."""
+    return _(problem.template) % problem.params
+
+
+def offered(cluster: Cluster) -> dict[str, Decimal] | None:
+    """What the cluster's nodes offer in all, per resource; None until the watcher has seen them."""
+    if cluster.allocatable is None:
+        return None
+    return {resource: parse(amount) for resource, amount in cluster.allocatable.items()}
+
+
+def name_problem(name: str) -> Problem | None:
+    """Why no namespace may be called so, whoever asks."""
+    return check_namespace_name(
+        name,
+        reserved=settings.BERTH_RESERVED_NAMES,
+        reserved_prefixes=settings.BERTH_RESERVED_PREFIXES,
+    )
+
+
+def wish_problems(
+    wish: Wish, *, at: datetime, own: QuotaRequest | None = None
+) -> dict[str, list[str]]:
+    """Everything that stands against this wish, by field path; empty where nothing does.
+
+    `own` is the request that is being edited, whose name does not stand in its own way.
+    """
+    problems: dict[str, list[str]] = {}
+
+    def add(field: str, text: str) -> None:
+        problems.setdefault(field, []).append(text)
+
+    if problem := name_problem(wish.name):
+        add("name", sentence(problem))
+    elif name_taken(wish.cluster, wish.name, own=own):
+        add("name", _("This name is taken on this cluster."))
+    if not wish.cluster.enabled:
+        add("cluster", _("Nothing can be asked for on this cluster at present."))
+    for resource, found in check_amounts(wish.amounts, offered=offered(wish.cluster)).items():
+        add(f"amounts/{resource}", sentence(found))
+    if not wish.amounts:
+        add("amounts", _("Ask for at least one amount."))
+    limits = check_limit_range(wish.limit_default, wish.limit_default_request)
+    for path, found in limits.items():
+        add(path, sentence(found))
+    if not wish.reason.strip():
+        add("reason", _("Say what it is for."))
+    if len(wish.reason) > REASON_MAX:
+        add("reason", _("At most %(limit)d characters.") % {"limit": REASON_MAX})
+    if wish.ends_at is not None:
+        if wish.ends_at <= at:
+            add("ends_at", _("This is in the past."))
+        elif wish.starts_at is not None and wish.ends_at <= wish.starts_at:
+            add("ends_at", _("The end must come after the start."))
+    return problems
+
+
+def name_taken(cluster: Cluster, name: str, *, own: QuotaRequest | None) -> bool:
+    """Whether a namespace or another waiting request of this name stands on this cluster."""
+    waiting = QuotaRequest.objects.filter(
+        Q(status=Status.SUBMITTED), cluster=cluster, name=name
+    ).exclude(pk=own.pk if own else None)
+    held = Namespace.objects.filter(cluster=cluster, name=name, released_at=None)
+    return waiting.exists() or held.exists()

@@ -1,0 +1,28 @@
+"""Who may do what to a request. Pure apart from the team's groups, which callers prefetch."""
+
+from quotas.models import QuotaRequest
+from quotas.states import Action
+from tenants.models import Team, User
+from tenants.permissions import Role, has_role, is_in_team, leads, sees_everything
+
+
+def may_submit(user: User, team: Team) -> bool:
+    """Leads ask for their team."""
+    return leads(user, team)
+
+
+def may(user: User, action: Action, request: QuotaRequest) -> bool:
+    """Whether this person may do this to this request, as far as the person is concerned.
+
+    Nobody decides on a request that they asked for or wrote a version of, whatever groups they are
+    in. Whether the request's state allows it is another question (quotas.states).
+    """
+    if action in (Action.APPROVE, Action.DENY):
+        own = user.pk in (request.requester_id, request.editor_id)
+        return has_role(user, Role.APPROVER) and not own
+    return leads(user, request.team)
+
+
+def may_see(user: User, request: QuotaRequest) -> bool:
+    """People of the team see its requests, and so do those who watch over everybody."""
+    return sees_everything(user) or is_in_team(user, request.team)

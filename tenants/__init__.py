@@ -1,0 +1,1 @@
+"""Users, teams, clusters, namespaces and the append-only history."""

@@ -1,0 +1,28 @@
+"""Nudges: sent after commit, by task name, and never in the way of what they follow."""
+
+import logging
+from uuid import UUID
+
+from celery import current_app
+from django.db import transaction
+
+log = logging.getLogger(__name__)
+
+RECONCILE = "quotas.reconcile_namespace"
+
+
+def nudge(namespace_id: UUID) -> None:
+    """Ask for a reconcile of this namespace once the transaction has committed.
+
+    Losing it costs only time: the sweep finds every namespace that is behind. So a broker that is
+    down is logged and nothing more.
+    """
+    transaction.on_commit(lambda: _send(namespace_id), robust=True)
+
+
+def _send(namespace_id: UUID) -> None:
+    try:
+        current_app.send_task(RECONCILE, args=[str(namespace_id)], retry=False)
+    # Whatever the broker's library raises: the request that was just committed stands.
+    except Exception as error:
+        log.warning("no nudge for namespace %s, the sweep will do it: %s", namespace_id, error)

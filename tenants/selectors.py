@@ -1,0 +1,46 @@
+"""Reads of teams, clusters and namespaces, always as one person may see them."""
+
+from django.db.models import Q, QuerySet
+
+from tenants.models import Cluster, Namespace, Team, TeamGroup, Transition, User
+from tenants.permissions import sees_everything
+
+
+def teams_visible(user: User) -> QuerySet[Team]:
+    """The teams this person may see: own ones, or all for those who watch over everybody."""
+    teams = Team.objects.prefetch_related("team_groups")
+    if sees_everything(user):
+        return teams
+    return teams.filter(team_groups__name__in=user.groups or []).distinct()
+
+
+def teams_led(user: User) -> QuerySet[Team]:
+    """The teams this person may ask for."""
+    return (
+        Team.objects.prefetch_related("team_groups")
+        .filter(team_groups__name__in=user.groups or [], team_groups__role=TeamGroup.Role.LEAD)
+        .distinct()
+    )
+
+
+def namespaces_visible(user: User) -> QuerySet[Namespace]:
+    """The namespaces this person may see."""
+    namespaces = Namespace.objects.select_related("cluster", "team")
+    if sees_everything(user):
+        return namespaces
+    mine = Team.objects.filter(team_groups__name__in=user.groups or [])
+    return namespaces.filter(team__in=mine)
+
+
+def clusters_enabled() -> QuerySet[Cluster]:
+    """The clusters on which something may be asked for."""
+    return Cluster.objects.filter(enabled=True)
+
+
+def history_visible(user: User) -> QuerySet[Transition]:
+    """The history lines this person may read: all, or those of the own teams."""
+    lines = Transition.objects.select_related("actor", "team", "namespace__cluster")
+    if sees_everything(user):
+        return lines
+    mine = Team.objects.filter(team_groups__name__in=user.groups or [])
+    return lines.filter(Q(team__in=mine) | Q(namespace__team__in=mine))
