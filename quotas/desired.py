@@ -1,0 +1,36 @@
+"""What should stand in the cluster for a namespace, from what people decided. Pure."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from cluster.names import label_value, subject
+from cluster.tenant import Tenant
+from quotas.models import Grant
+from tenants.models import Namespace
+
+
+def desired_tenant(
+    namespace: Namespace, grant: Grant, *, groups: Collection[str], at: datetime
+) -> Tenant:
+    """The tenant that this grant allows at this time.
+
+    `groups` are the IdP groups whose people work in it. Past the grant's end every limit is zero:
+    what runs goes on, nothing new starts.
+    """
+    prefix = namespace.cluster.group_prefix
+    over = grant.ends_at is not None and grant.ends_at <= at
+    return Tenant(
+        namespace=namespace.name,
+        uid=namespace.uid,
+        namespace_id=str(namespace.pk),
+        labels={
+            "berth.dev/team": label_value(namespace.team.slug),
+            "berth.dev/request-id": str(grant.request_id),
+            "berth.dev/grant-id": str(grant.pk),
+        },
+        annotations={},
+        hard={resource: "0" if over else amount for resource, amount in grant.amounts.items()},
+        limit_default=grant.limit_default,
+        limit_default_request=grant.limit_default_request,
+        groups=tuple(sorted(subject(prefix, group) for group in groups)),
+    )

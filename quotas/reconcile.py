@@ -1,0 +1,233 @@
+"""Brings one namespace to what was granted: read, build, apply, read back, write conditions.
+
+Level-triggered and idempotent: it looks at what should stand now, not at what happened. Running it
+twice, late or after a crash at any point ends in the same place.
+"""
+
+import logging
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from cluster import bridge
+from cluster.amounts import check_amounts
+from cluster.client import Connection
+from cluster.errors import ClusterError, Waiting
+from cluster.steps import STEPS, Step
+from cluster.tenant import Tenant
+from quotas.checks import name_problem, offered
+from quotas.desired import desired_tenant
+from quotas.models import Grant
+from tenants.models import Cluster, Namespace, TeamGroup
+from tenants.publish import publish
+from tenants.services import transition_record
+from tenants.states import Status, is_true, with_condition
+
+log = logging.getLogger(__name__)
+
+READY = "Ready"
+STEP_TIMEOUT_S = 30
+BACKOFF_MAX_S = 60
+# A refusal stands until somebody changes something; look again now and then all the same.
+REFUSED_AGAIN = timedelta(minutes=10)
+
+
+def connection_of(cluster: Cluster) -> Connection:
+    """How Berth reaches this cluster."""
+    return Connection(
+        kubeconfig=cluster.kubeconfig,
+        context=cluster.context,
+        strict_certificates=cluster.strict_certificates,
+    )
+
+
+def namespace_reconcile(namespace_id: UUID) -> None:
+    """Converge this namespace, unless another worker is at it; that one then sees what changed."""
+    with _claim(namespace_id) as claimed:
+        if not claimed:
+            return
+        seen = -1
+        # Whoever approved a change meanwhile found the claim taken, so look once more.
+        while (generation := _pass(namespace_id)) != seen and generation is not None:
+            seen = generation
+
+
+@contextmanager
+def _claim(namespace_id: UUID) -> Iterator[bool]:
+    """Hold the namespace for this worker. PostgreSQL lets go when the worker dies."""
+    key = int.from_bytes(namespace_id.bytes[:8], signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+        claimed = cursor.fetchone()[0]
+    try:
+        yield claimed
+    finally:
+        if claimed:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+
+
+def _pass(namespace_id: UUID) -> int | None:
+    """One pass over the steps; the generation it worked for, None where there is nothing to do."""
+    now = timezone.now()
+    namespace = (
+        Namespace.objects.select_related("cluster", "team")
+        .filter(pk=namespace_id, released_at=None)
+        .first()
+    )
+    grant = Grant.objects.filter(namespace=namespace_id, superseded_at=None).first()
+    if namespace is None or grant is None:
+        return None
+    work = _Work(namespace)
+    if grant.starts_at is not None and grant.starts_at > now:
+        work.not_yet(grant.starts_at)
+        return namespace.generation
+    if words := _objections(namespace, grant):
+        work.stop(READY, "Refused", words)
+        return namespace.generation
+    members = namespace.team.team_groups.filter(role=TeamGroup.Role.MEMBER)
+    groups = list(members.values_list("name", flat=True))
+    tenant = desired_tenant(namespace, grant, groups=groups, at=now)
+    if work.converge(tenant):
+        ends = grant.ends_at if grant.ends_at is not None and grant.ends_at > now else None
+        work.ready(look_again=ends)
+    return namespace.generation
+
+
+def _objections(namespace: Namespace, grant: Grant) -> str:
+    """What the worker itself has against this grant, in the form's words; empty where nothing.
+
+    The form asked the same, perhaps before the cluster was there to tell what it offers.
+    """
+    problems = [
+        name_problem(namespace.name),
+        *check_amounts(grant.amounts, offered=offered(namespace.cluster)).values(),
+    ]
+    return " ".join(str(problem) for problem in problems if problem)
+
+
+class _Work:
+    """Writes down how far one pass has come, for the pages that are watching and for the sweep."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self.namespace = namespace
+        self.was_ready = is_true(namespace.conditions, READY)
+
+    def converge(self, tenant: Tenant) -> bool:
+        """Run all steps in order; False where one could not be finished now."""
+        client = bridge.client_for(connection_of(self.namespace.cluster))
+        for step in STEPS:
+            try:
+                done = bridge.run(step.run(client, tenant), timeout=STEP_TIMEOUT_S)
+            except Waiting as wait:
+                self.retry(step.condition, wait.reason, wait.message)
+                return False
+            except ClusterError as error:
+                if error.retryable:
+                    self.retry(step.condition, error.reason, str(error), after=error.retry_after)
+                else:
+                    self.stop(step.condition, error.reason, str(error))
+                return False
+            tenant = done or tenant
+            self.done(step, tenant)
+        return True
+
+    def done(self, step: Step, tenant: Tenant) -> None:
+        """Tick off a step; the namespace's uid is kept as soon as it is known."""
+        with transaction.atomic():
+            if tenant.uid != self.namespace.uid:
+                self._record("recreated" if self.namespace.uid else "created", uid=tenant.uid)
+            self._save({step.condition: ("True", step.reason, "")}, uid=tenant.uid)
+
+    def ready(self, *, look_again: datetime | None) -> None:
+        """All of it stands."""
+        with transaction.atomic():
+            if not self.was_ready:
+                self._record("ready")
+            self._save(
+                {READY: ("True", "Converged", "")},
+                observed_generation=self.namespace.generation,
+                reconcile_at=look_again,
+                failures=0,
+            )
+
+    def not_yet(self, starts_at: datetime) -> None:
+        """Granted, but from a later time on."""
+        self._save(
+            {READY: ("False", "NotStarted", f"Granted from {starts_at.isoformat()}.")},
+            observed_generation=self.namespace.generation,
+            reconcile_at=starts_at,
+        )
+
+    def retry(self, condition: str, reason: str, message: str, *, after: float | None = None) -> None:
+        """Not finished, and time may cure it: look again soon, then ever less often."""
+        failures = self.namespace.failures + 1
+        delay = after or min(0.5 * 2**failures, BACKOFF_MAX_S) * random.uniform(0.5, 1)  # noqa: S311
+        self._save(
+            {
+                condition: ("Unknown", reason, message),
+                READY: ("False", reason, message),
+            },
+            reconcile_at=timezone.now() + timedelta(seconds=delay),
+            failures=failures,
+        )
+        log.info("namespace %s waits at %s: %s %s", self.namespace, condition, reason, message)
+
+    def stop(self, condition: str, reason: str, message: str) -> None:
+        """Trying again can't cure it: say so in the server's own words."""
+        with transaction.atomic():
+            if self.was_ready:
+                self._record("not_ready", reason=f"{reason}: {message}")
+            self._save(
+                {
+                    condition: ("False", reason, message),
+                    READY: ("False", reason, message),
+                },
+                observed_generation=self.namespace.generation,
+                reconcile_at=timezone.now() + REFUSED_AGAIN,
+            )
+        log.warning("namespace %s stops at %s: %s %s", self.namespace, condition, reason, message)
+
+    def _save(self, found: dict[str, tuple[Status, str, str]], **columns: object) -> None:
+        namespace = self.namespace
+        for type, (status, reason, message) in found.items():
+            namespace.conditions = with_condition(
+                namespace.conditions,
+                type=type,
+                status=status,
+                reason=reason,
+                message=message,
+                generation=namespace.generation,
+                at=timezone.now(),
+            )
+        for column, value in columns.items():
+            setattr(namespace, column, value)
+        Namespace.objects.filter(pk=namespace.pk).update(
+            conditions=namespace.conditions, **columns
+        )
+        publish([f"namespace:{namespace.pk}", f"team:{namespace.team_id}"])
+
+    def _record(self, action: str, *, reason: str = "", **data: object) -> None:
+        transition_record(
+            subject_type="namespace",
+            subject_id=self.namespace.pk,
+            action=action,
+            actor=None,
+            team=self.namespace.team,
+            namespace=self.namespace,
+            reason=reason,
+            data=data,
+        )
+
+
+def namespaces_due(*, at: datetime) -> list[UUID]:
+    """Namespaces that are behind and not waiting for a later try, or whose time has come."""
+    behind = Q(observed_generation__lt=F("generation"), reconcile_at=None)
+    due = Namespace.objects.filter(behind | Q(reconcile_at__lte=at), released_at=None)
+    return list(due.order_by("reconcile_at").values_list("pk", flat=True))
