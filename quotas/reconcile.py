@@ -165,7 +165,9 @@ class _Work:
             reconcile_at=starts_at,
         )
 
-    def retry(self, condition: str, reason: str, message: str, *, after: float | None = None) -> None:
+    def retry(
+        self, condition: str, reason: str, message: str, *, after: float | None = None
+    ) -> None:
         """Not finished, and time may cure it: look again soon, then ever less often."""
         failures = self.namespace.failures + 1
         delay = after or min(0.5 * 2**failures, BACKOFF_MAX_S) * random.uniform(0.5, 1)  # noqa: S311
@@ -208,9 +210,7 @@ class _Work:
             )
         for column, value in columns.items():
             setattr(namespace, column, value)
-        Namespace.objects.filter(pk=namespace.pk).update(
-            conditions=namespace.conditions, **columns
-        )
+        Namespace.objects.filter(pk=namespace.pk).update(conditions=namespace.conditions, **columns)
         publish([f"namespace:{namespace.pk}", f"team:{namespace.team_id}"])
 
     def _record(self, action: str, *, reason: str = "", **data: object) -> None:

@@ -15,9 +15,7 @@ def requests_visible(user: User) -> QuerySet[QuotaRequest]:
     ).prefetch_related("team__team_groups", "reviews__reviewer")
     if sees_everything(user):
         return requests
-    return requests.filter(
-        team__in=Team.objects.filter(team_groups__name__in=user.groups or [])
-    )
+    return requests.filter(team__in=Team.objects.filter(team_groups__name__in=user.groups or []))
 
 
 def requests_waiting(user: User) -> QuerySet[QuotaRequest]:

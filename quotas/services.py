@@ -34,9 +34,7 @@ def request_submit(*, actor: User, wish: Wish) -> QuotaRequest:
     _check(wish, at=timezone.now())
     try:
         with transaction.atomic():
-            request = QuotaRequest.objects.create(
-                requester=actor, editor=actor, **_columns(wish)
-            )
+            request = QuotaRequest.objects.create(requester=actor, editor=actor, **_columns(wish))
             _record(request, Action.SUBMIT, actor=actor, was=None)
     except IntegrityError as error:
         raise Conflict(_("This name is taken on this cluster.")) from error
@@ -119,9 +117,7 @@ def request_approve(
     return request
 
 
-def request_deny(
-    *, actor: User, request: QuotaRequest, version: int, comment: str
-) -> QuotaRequest:
+def request_deny(*, actor: User, request: QuotaRequest, version: int, comment: str) -> QuotaRequest:
     """Say no, with a reason.
 
     Raises:
@@ -153,9 +149,7 @@ def _check(wish: Wish, *, at: datetime, own: QuotaRequest | None = None) -> None
 
 def _check_comment(comment: str) -> None:
     if len(comment) > REASON_MAX:
-        raise Refused(
-            {"comment": [_("At most %(limit)d characters.") % {"limit": REASON_MAX}]}
-        )
+        raise Refused({"comment": [_("At most %(limit)d characters.") % {"limit": REASON_MAX}]})
 
 
 def _may_decide(actor: User, action: Action, request: QuotaRequest) -> None:
@@ -213,9 +207,7 @@ def _record(
     publish([f"request:{request.pk}", "requests"])
 
 
-def _review(
-    request: QuotaRequest, decision: Review.Decision, *, actor: User, comment: str
-) -> None:
+def _review(request: QuotaRequest, decision: Review.Decision, *, actor: User, comment: str) -> None:
     Review.objects.create(
         request=request,
         reviewer=actor,

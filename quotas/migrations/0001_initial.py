@@ -6,109 +6,242 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('tenants', '0001_initial'),
+        ("tenants", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='QuotaRequest',
+            name="QuotaRequest",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('amounts', models.JSONField(verbose_name='amounts')),
-                ('limit_default', models.JSONField(default=dict, verbose_name='default limits')),
-                ('limit_default_request', models.JSONField(default=dict, verbose_name='default requests')),
-                ('starts_at', models.DateTimeField(blank=True, null=True, verbose_name='from')),
-                ('ends_at', models.DateTimeField(blank=True, null=True, verbose_name='until')),
-                ('name', models.CharField(max_length=63, verbose_name='namespace')),
-                ('reason', models.TextField(verbose_name='reason')),
-                ('status', models.CharField(choices=[('submitted', 'waiting for approval'), ('approved', 'approved'), ('denied', 'denied'), ('withdrawn', 'withdrawn')], default='submitted', max_length=20)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('submitted_at', models.DateTimeField(auto_now_add=True)),
-                ('decided_at', models.DateTimeField(null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='requests', to='tenants.cluster')),
-                ('editor', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('namespace', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='requests', to='tenants.namespace')),
-                ('requester', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='requests', to=settings.AUTH_USER_MODEL)),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='requests', to='tenants.team')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("amounts", models.JSONField(verbose_name="amounts")),
+                ("limit_default", models.JSONField(default=dict, verbose_name="default limits")),
+                (
+                    "limit_default_request",
+                    models.JSONField(default=dict, verbose_name="default requests"),
+                ),
+                ("starts_at", models.DateTimeField(blank=True, null=True, verbose_name="from")),
+                ("ends_at", models.DateTimeField(blank=True, null=True, verbose_name="until")),
+                ("name", models.CharField(max_length=63, verbose_name="namespace")),
+                ("reason", models.TextField(verbose_name="reason")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("submitted", "waiting for approval"),
+                            ("approved", "approved"),
+                            ("denied", "denied"),
+                            ("withdrawn", "withdrawn"),
+                        ],
+                        default="submitted",
+                        max_length=20,
+                    ),
+                ),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("submitted_at", models.DateTimeField(auto_now_add=True)),
+                ("decided_at", models.DateTimeField(null=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to="tenants.cluster",
+                    ),
+                ),
+                (
+                    "editor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "namespace",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to="tenants.namespace",
+                    ),
+                ),
+                (
+                    "requester",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to="tenants.team",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='Grant',
+            name="Grant",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('amounts', models.JSONField(verbose_name='amounts')),
-                ('limit_default', models.JSONField(default=dict, verbose_name='default limits')),
-                ('limit_default_request', models.JSONField(default=dict, verbose_name='default requests')),
-                ('starts_at', models.DateTimeField(blank=True, null=True, verbose_name='from')),
-                ('ends_at', models.DateTimeField(blank=True, null=True, verbose_name='until')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('superseded_at', models.DateTimeField(null=True)),
-                ('namespace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='grants', to='tenants.namespace')),
-                ('request', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='grant', to='quotas.quotarequest')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("amounts", models.JSONField(verbose_name="amounts")),
+                ("limit_default", models.JSONField(default=dict, verbose_name="default limits")),
+                (
+                    "limit_default_request",
+                    models.JSONField(default=dict, verbose_name="default requests"),
+                ),
+                ("starts_at", models.DateTimeField(blank=True, null=True, verbose_name="from")),
+                ("ends_at", models.DateTimeField(blank=True, null=True, verbose_name="until")),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("superseded_at", models.DateTimeField(null=True)),
+                (
+                    "namespace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="grants",
+                        to="tenants.namespace",
+                    ),
+                ),
+                (
+                    "request",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="grant",
+                        to="quotas.quotarequest",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='Review',
+            name="Review",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('decision', models.CharField(choices=[('approve', 'approved'), ('deny', 'denied')], max_length=10)),
-                ('version', models.PositiveIntegerField()),
-                ('comment', models.TextField(blank=True)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reviews', to='quotas.quotarequest')),
-                ('reviewer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "decision",
+                    models.CharField(
+                        choices=[("approve", "approved"), ("deny", "denied")], max_length=10
+                    ),
+                ),
+                ("version", models.PositiveIntegerField()),
+                ("comment", models.TextField(blank=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "request",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reviews",
+                        to="quotas.quotarequest",
+                    ),
+                ),
+                (
+                    "reviewer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='Usage',
+            name="Usage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('namespace_name', models.CharField(max_length=63)),
-                ('quota_name', models.CharField(max_length=253)),
-                ('uid', models.CharField(max_length=63)),
-                ('scope', models.TextField(blank=True)),
-                ('spec_hard', models.JSONField(default=dict)),
-                ('hard', models.JSONField(null=True)),
-                ('used', models.JSONField(null=True)),
-                ('changed_at', models.DateTimeField()),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='usage', to='tenants.cluster')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("namespace_name", models.CharField(max_length=63)),
+                ("quota_name", models.CharField(max_length=253)),
+                ("uid", models.CharField(max_length=63)),
+                ("scope", models.TextField(blank=True)),
+                ("spec_hard", models.JSONField(default=dict)),
+                ("hard", models.JSONField(null=True)),
+                ("used", models.JSONField(null=True)),
+                ("changed_at", models.DateTimeField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="usage",
+                        to="tenants.cluster",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['cluster', 'namespace_name', 'quota_name'],
+                "ordering": ["cluster", "namespace_name", "quota_name"],
             },
         ),
         migrations.AddIndex(
-            model_name='quotarequest',
-            index=models.Index(fields=['status', 'submitted_at'], name='quotas_quot_status_319817_idx'),
+            model_name="quotarequest",
+            index=models.Index(
+                fields=["status", "submitted_at"], name="quotas_quot_status_319817_idx"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='quotarequest',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'submitted')), fields=('cluster', 'name'), name='request_name_once_while_waiting'),
+            model_name="quotarequest",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status", "submitted")),
+                fields=("cluster", "name"),
+                name="request_name_once_while_waiting",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='quotarequest',
-            constraint=models.CheckConstraint(condition=models.Q(('ends_at', None), ('starts_at', None), ('ends_at__gt', models.F('starts_at')), _connector='OR'), name='request_ends_after_start'),
+            model_name="quotarequest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("ends_at", None),
+                    ("starts_at", None),
+                    ("ends_at__gt", models.F("starts_at")),
+                    _connector="OR",
+                ),
+                name="request_ends_after_start",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='grant',
-            constraint=models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('namespace',), name='grant_one_live_per_namespace'),
+            model_name="grant",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("superseded_at", None)),
+                fields=("namespace",),
+                name="grant_one_live_per_namespace",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='usage',
-            constraint=models.UniqueConstraint(fields=('cluster', 'namespace_name', 'quota_name'), name='usage_one_per_quota'),
+            model_name="usage",
+            constraint=models.UniqueConstraint(
+                fields=("cluster", "namespace_name", "quota_name"), name="usage_one_per_quota"
+            ),
         ),
     ]

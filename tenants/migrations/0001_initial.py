@@ -9,135 +9,256 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Cluster',
+            name="Cluster",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('slug', models.SlugField(max_length=63, unique=True, verbose_name='short name')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('kubeconfig', models.CharField(blank=True, max_length=500, verbose_name='kubeconfig file')),
-                ('context', models.CharField(blank=True, max_length=200, verbose_name='kubeconfig context')),
-                ('strict_certificates', models.BooleanField(default=True, verbose_name='strict certificate check')),
-                ('group_prefix', models.CharField(blank=True, help_text='What the API server puts before a group of the identity provider.', max_length=63, verbose_name='group prefix')),
-                ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                ('allocatable', models.JSONField(editable=False, null=True)),
-                ('watched_at', models.DateTimeField(editable=False, null=True)),
-                ('lost_since', models.DateTimeField(editable=False, null=True)),
-                ('lost_message', models.TextField(blank=True, editable=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=63, unique=True, verbose_name="short name")),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                (
+                    "kubeconfig",
+                    models.CharField(blank=True, max_length=500, verbose_name="kubeconfig file"),
+                ),
+                (
+                    "context",
+                    models.CharField(blank=True, max_length=200, verbose_name="kubeconfig context"),
+                ),
+                (
+                    "strict_certificates",
+                    models.BooleanField(default=True, verbose_name="strict certificate check"),
+                ),
+                (
+                    "group_prefix",
+                    models.CharField(
+                        blank=True,
+                        help_text="What the API server puts before a group of the identity provider.",
+                        max_length=63,
+                        verbose_name="group prefix",
+                    ),
+                ),
+                ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
+                ("allocatable", models.JSONField(editable=False, null=True)),
+                ("watched_at", models.DateTimeField(editable=False, null=True)),
+                ("lost_since", models.DateTimeField(editable=False, null=True)),
+                ("lost_message", models.TextField(blank=True, editable=False)),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='Team',
+            name="Team",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('slug', models.SlugField(max_length=63, unique=True, verbose_name='short name')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=63, unique=True, verbose_name="short name")),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('issuer', models.CharField(max_length=255)),
-                ('subject', models.CharField(max_length=255)),
-                ('name', models.CharField(blank=True, max_length=255)),
-                ('email', models.CharField(blank=True, max_length=320)),
-                ('groups', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, null=True)),
-                ('is_active', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "last_login",
+                    models.DateTimeField(blank=True, null=True, verbose_name="last login"),
+                ),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("issuer", models.CharField(max_length=255)),
+                ("subject", models.CharField(max_length=255)),
+                ("name", models.CharField(blank=True, max_length=255)),
+                ("email", models.CharField(blank=True, max_length=320)),
+                (
+                    "groups",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), blank=True, null=True
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('issuer', 'subject'), name='user_issuer_subject')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("issuer", "subject"), name="user_issuer_subject"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Namespace',
+            name="Namespace",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=63)),
-                ('uid', models.CharField(blank=True, max_length=63)),
-                ('generation', models.BigIntegerField(default=1)),
-                ('observed_generation', models.BigIntegerField(default=0)),
-                ('conditions', models.JSONField(default=list)),
-                ('reconcile_at', models.DateTimeField(null=True)),
-                ('failures', models.PositiveIntegerField(default=0)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('released_at', models.DateTimeField(null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='namespaces', to='tenants.cluster')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='namespaces', to='tenants.team')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.CharField(max_length=63)),
+                ("uid", models.CharField(blank=True, max_length=63)),
+                ("generation", models.BigIntegerField(default=1)),
+                ("observed_generation", models.BigIntegerField(default=0)),
+                ("conditions", models.JSONField(default=list)),
+                ("reconcile_at", models.DateTimeField(null=True)),
+                ("failures", models.PositiveIntegerField(default=0)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("released_at", models.DateTimeField(null=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="namespaces",
+                        to="tenants.cluster",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="namespaces",
+                        to="tenants.team",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='TeamGroup',
+            name="TeamGroup",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.TextField(verbose_name='IdP group')),
-                ('role', models.CharField(choices=[('lead', 'leads'), ('member', 'members')], max_length=10, verbose_name='role')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='team_groups', to='tenants.team')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.TextField(verbose_name="IdP group")),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("lead", "leads"), ("member", "members")],
+                        max_length=10,
+                        verbose_name="role",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="team_groups",
+                        to="tenants.team",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['role', 'name'],
+                "ordering": ["role", "name"],
             },
         ),
         migrations.CreateModel(
-            name='Transition',
+            name="Transition",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('subject_type', models.CharField(max_length=20)),
-                ('subject_id', models.CharField(max_length=40)),
-                ('action', models.CharField(max_length=40)),
-                ('from_state', models.CharField(blank=True, max_length=20)),
-                ('to_state', models.CharField(blank=True, max_length=20)),
-                ('reason', models.TextField(blank=True)),
-                ('data', models.JSONField(default=dict)),
-                ('actor', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('namespace', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.namespace')),
-                ('team', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.team')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("subject_type", models.CharField(max_length=20)),
+                ("subject_id", models.CharField(max_length=40)),
+                ("action", models.CharField(max_length=40)),
+                ("from_state", models.CharField(blank=True, max_length=20)),
+                ("to_state", models.CharField(blank=True, max_length=20)),
+                ("reason", models.TextField(blank=True)),
+                ("data", models.JSONField(default=dict)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "namespace",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.namespace",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.team",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.AddIndex(
-            model_name='namespace',
-            index=models.Index(fields=['reconcile_at'], name='tenants_nam_reconci_09ddd8_idx'),
+            model_name="namespace",
+            index=models.Index(fields=["reconcile_at"], name="tenants_nam_reconci_09ddd8_idx"),
         ),
         migrations.AddIndex(
-            model_name='namespace',
-            index=models.Index(condition=models.Q(('observed_generation__lt', models.F('generation'))), fields=['id'], name='namespace_behind'),
+            model_name="namespace",
+            index=models.Index(
+                condition=models.Q(("observed_generation__lt", models.F("generation"))),
+                fields=["id"],
+                name="namespace_behind",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='namespace',
-            constraint=models.UniqueConstraint(condition=models.Q(('released_at', None)), fields=('cluster', 'name'), name='namespace_name_once_per_cluster'),
+            model_name="namespace",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("released_at", None)),
+                fields=("cluster", "name"),
+                name="namespace_name_once_per_cluster",
+            ),
         ),
         migrations.AddIndex(
-            model_name='teamgroup',
-            index=models.Index(fields=['name'], name='tenants_tea_name_1af3fd_idx'),
+            model_name="teamgroup",
+            index=models.Index(fields=["name"], name="tenants_tea_name_1af3fd_idx"),
         ),
         migrations.AddConstraint(
-            model_name='teamgroup',
-            constraint=models.UniqueConstraint(fields=('team', 'name', 'role'), name='team_group_once'),
+            model_name="teamgroup",
+            constraint=models.UniqueConstraint(
+                fields=("team", "name", "role"), name="team_group_once"
+            ),
         ),
         migrations.AddIndex(
-            model_name='transition',
-            index=models.Index(fields=['subject_type', 'subject_id'], name='tenants_tra_subject_bac426_idx'),
+            model_name="transition",
+            index=models.Index(
+                fields=["subject_type", "subject_id"], name="tenants_tra_subject_bac426_idx"
+            ),
         ),
     ]
