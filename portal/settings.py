@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.utils.csp import CSP
-from environs import Env
+from environs import Env, validate
 
 env = Env()
 
@@ -29,6 +29,12 @@ CSRF_TRUSTED_ORIGINS = env.list("BERTH_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("BERTH_HTTPS", default=not DEBUG)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_NAME = "berth_session"
+# Scripts never see it; Lax, not Strict, since the identity provider sends people back by a link.
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+# A session that is not renewed for this long is gone, with the page to come back to.
+SESSION_COOKIE_AGE = 12 * 3600
+CSRF_FAILURE_VIEW = "portal.signin.refusals.csrf_failure"
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_CSP = {
@@ -126,13 +132,19 @@ AUTH_USER_MODEL = "tenants.User"
 AUTHENTICATION_BACKENDS = ["portal.signin.backend.Backend"]
 LOGIN_URL = "oidc_authentication_init"
 LOGIN_REDIRECT_URL = "/"
-LOGIN_REDIRECT_URL_FAILURE = "/sign-in/failed/"
-LOGOUT_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "signed_out"
 
 OIDC_ISSUER = env.str("OIDC_ISSUER")
 OIDC_RP_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="berth")
 OIDC_RP_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
-OIDC_RP_SIGN_ALGO = env.str("OIDC_SIGN_ALGORITHM", default="RS256")
+# The one algorithm that tokens may be signed with. Its keys are public ones, from the provider.
+OIDC_RP_SIGN_ALGO = env.str(
+    "OIDC_SIGN_ALGORITHM",
+    default="RS256",
+    validate=validate.OneOf(
+        [f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)]
+    ),
+)
 OIDC_RP_SCOPES = env.str("OIDC_SCOPES", default="openid email profile")
 OIDC_OP_AUTHORIZATION_ENDPOINT = env.str("OIDC_AUTHORIZATION_ENDPOINT")
 OIDC_OP_TOKEN_ENDPOINT = env.str("OIDC_TOKEN_ENDPOINT")
@@ -141,9 +153,7 @@ OIDC_OP_JWKS_ENDPOINT = env.str("OIDC_JWKS_ENDPOINT")
 # Empty where the provider has no end-session endpoint.
 OIDC_OP_LOGOUT_ENDPOINT = env.str("OIDC_END_SESSION_ENDPOINT", default="")
 OIDC_OP_LOGOUT_URL_METHOD = "portal.signin.views.provider_logout_url"
-OIDC_CALLBACK_CLASS = "portal.signin.views.CallbackView"
 OIDC_USE_PKCE = True
-OIDC_STORE_ID_TOKEN = True
 OIDC_TIMEOUT = env.float("OIDC_TIMEOUT_S", default=10)
 # How long a sign-in is trusted before the provider is asked again, in seconds. This is also how
 # long somebody who lost a group may still use it.
@@ -195,7 +205,7 @@ CELERY_BEAT_SCHEDULE = {
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "portal.signin.api.BearerAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "portal.signin.api.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

@@ -3,8 +3,7 @@
 from django.urls import include, path
 
 urlpatterns = [
-    path("oidc/", include("mozilla_django_oidc.urls")),
-    path("sign-in/", include("portal.signin.urls")),
+    path("", include("portal.signin.urls")),
     path("health/", include("portal.health.urls")),
     path("api/", include("portal.api.urls")),
     path("i18n/", include("django.conf.urls.i18n")),

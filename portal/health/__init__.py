@@ -1,0 +1,1 @@
+"""Is this process alive, and can it do its work?"""
