@@ -1,7 +1,9 @@
 """Whether what was asked for can be granted at all. One verdict for form, API and worker."""
 
+import hashlib
+import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from django.conf import settings
@@ -17,6 +19,8 @@ from quotas.states import Status
 from tenants.models import Cluster, Namespace, Team
 
 REASON_MAX = 2_000
+# Past this, a date is a slip of the pen, and some cannot be told in every time zone.
+FAR = timedelta(days=36_500)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,29 @@ class Wish:
     starts_at: datetime | None
     ends_at: datetime | None
     reason: str
+
+
+def wish_of(request: QuotaRequest) -> Wish:
+    """What this request asks for as it stands."""
+    return Wish(
+        team=request.team,
+        cluster=request.cluster,
+        name=request.name,
+        amounts=request.amounts,
+        limit_default=request.limit_default,
+        limit_default_request=request.limit_default_request,
+        starts_at=request.starts_at,
+        ends_at=request.ends_at,
+        reason=request.reason,
+    )
+
+
+def wish_digest(wish: Wish) -> str:
+    """A fingerprint of everything in the wish: the same for the same wish, whenever asked."""
+    times = [t and t.astimezone(UTC).isoformat() for t in (wish.starts_at, wish.ends_at)]
+    parts = {**vars(wish), "team": str(wish.team.pk), "cluster": str(wish.cluster.pk)}
+    parts["starts_at"], parts["ends_at"] = times
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def sentence(problem: Problem) -> str:
@@ -87,6 +114,9 @@ def wish_problems(
         add("reason", _("Say what it is for."))
     if len(wish.reason) > REASON_MAX:
         add("reason", _("At most %(limit)d characters.") % {"limit": REASON_MAX})
+    for field, moment in (("starts_at", wish.starts_at), ("ends_at", wish.ends_at)):
+        if moment is not None and abs(moment - at) > FAR:
+            add(field, _("This is more than a hundred years away."))
     if wish.ends_at is not None:
         if wish.ends_at <= at:
             add("ends_at", _("This is in the past."))

@@ -43,6 +43,9 @@ class QuotaRequest(Amounts):
     editor = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.SUBMITTED)
     version = models.PositiveIntegerField(default=1)
+    # What a tool named its submission, so that it may send it again, and a fingerprint of the wish.
+    idempotency_key = models.CharField(max_length=255, blank=True)
+    digest = models.CharField(max_length=64, blank=True)
     submitted_at = models.DateTimeField(auto_now_add=True)
     decided_at = models.DateTimeField(null=True)
     namespace = models.ForeignKey(
@@ -57,6 +60,11 @@ class QuotaRequest(Amounts):
                 fields=["cluster", "name"],
                 condition=Q(status=Status.SUBMITTED),
                 name="request_name_once_while_waiting",
+            ),
+            models.UniqueConstraint(
+                fields=["requester", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="request_idempotency_key_once",
             ),
             models.CheckConstraint(
                 condition=Q(ends_at=None) | Q(starts_at=None) | Q(ends_at__gt=F("starts_at")),

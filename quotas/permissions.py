@@ -14,8 +14,8 @@ def may_submit(user: User, team: Team) -> bool:
 def may(user: User, action: Action, request: QuotaRequest) -> bool:
     """Whether this person may do this to this request, as far as the person is concerned.
 
-    Nobody decides on a request that they asked for or wrote a version of, whatever groups they are
-    in. Whether the request's state allows it is another question (quotas.states).
+    Nobody decides on a request that they asked for or whose present version they wrote, whatever
+    groups they are in. Whether the request's state allows it is another question (quotas.states).
     """
     if action in (Action.APPROVE, Action.DENY):
         own = user.pk in (request.requester_id, request.editor_id)

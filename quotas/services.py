@@ -1,5 +1,7 @@
 """What people do to requests. Each is one transaction: state, history and nudge, or nothing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -8,36 +10,49 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from quotas.checks import REASON_MAX, Wish, wish_problems
+from quotas.checks import REASON_MAX, Wish, wish_digest, wish_of, wish_problems
 from quotas.errors import Conflict, NotAllowed, Refused
 from quotas.models import Grant, QuotaRequest, Review
 from quotas.permissions import may, may_submit
 from quotas.states import Action, Status, after, before
-from tenants.models import Namespace, User
+from tenants.models import Namespace, Transition, User
 from tenants.nudge import nudge
 from tenants.publish import publish
 from tenants.services import transition_record
 
 CHANGED = gettext_lazy("This request has changed since it was shown to you.")
+TAKEN = gettext_lazy("This name is taken on this cluster.")
+KEY_USED = gettext_lazy("This key was used before, for something else.")
 
 
-def request_submit(*, actor: User, wish: Wish) -> QuotaRequest:
+def request_submit(*, actor: User, wish: Wish, idempotency_key: str = "") -> QuotaRequest:
     """Ask for a namespace.
+
+    A caller that may repeat itself, such as a tool that got no answer, brings an idempotency key.
+    The same person's same wish with the same key is the same request, whatever became of it since.
 
     Raises:
         NotAllowed: the actor does not lead the team.
         Refused: something in the wish can't be granted.
-        Conflict: somebody asked for the same name at the same moment.
+        Conflict: the key was used for another wish.
     """
     if not may_submit(actor, wish.team):
         raise NotAllowed(_("Only a lead of the team may ask for it."))
-    _check(wish, at=timezone.now())
-    try:
-        with transaction.atomic():
-            request = QuotaRequest.objects.create(requester=actor, editor=actor, **_columns(wish))
-            _record(request, Action.SUBMIT, actor=actor, was=None)
-    except IntegrityError as error:
-        raise Conflict(_("This name is taken on this cluster.")) from error
+    digest = wish_digest(wish)
+    with _taken_is_refused(), transaction.atomic():
+        if idempotency_key and (earlier := _earlier(actor, idempotency_key)):
+            if earlier.digest != digest:
+                raise Conflict(KEY_USED)
+            return earlier
+        _check(wish, at=timezone.now())
+        request = QuotaRequest.objects.create(
+            requester=actor,
+            editor=actor,
+            idempotency_key=idempotency_key,
+            digest=digest,
+            **_columns(wish),
+        )
+        _record(request, Action.SUBMIT, actor=actor, was=None)
     return request
 
 
@@ -51,23 +66,22 @@ def request_edit(*, actor: User, request: QuotaRequest, version: int, wish: Wish
     """
     if not (may(actor, Action.EDIT, request) and may_submit(actor, wish.team)):
         raise NotAllowed(_("Only a lead of the team may ask for it."))
-    _check(wish, at=timezone.now(), own=request)
-    try:
-        with transaction.atomic():
-            _advance(
-                request,
-                Action.EDIT,
-                version=version,
-                actor=actor,
-                changes={**_columns(wish), "version": version + 1, "editor": actor},
-            )
-    except IntegrityError as error:
-        raise Conflict(_("This name is taken on this cluster.")) from error
+    with _change(request):
+        was = _advance(
+            request,
+            Action.EDIT,
+            version=version,
+            changes={"version": version + 1, "editor": actor},
+        )
+        _check(wish, at=timezone.now(), own=request)
+        QuotaRequest.objects.filter(pk=request.pk).update(**_columns(wish))
+        request.refresh_from_db()
+        _record(request, Action.EDIT, actor=actor, was=was)
     return request
 
 
 def request_withdraw(*, actor: User, request: QuotaRequest, version: int) -> QuotaRequest:
-    """Take the request back.
+    """Take the request back. Doing so again changes nothing and is no conflict.
 
     Raises:
         NotAllowed: the actor does not lead the team.
@@ -75,14 +89,8 @@ def request_withdraw(*, actor: User, request: QuotaRequest, version: int) -> Quo
     """
     if not may(actor, Action.WITHDRAW, request):
         raise NotAllowed(_("Only a lead of the team may withdraw it."))
-    with transaction.atomic():
-        _advance(
-            request,
-            Action.WITHDRAW,
-            version=version,
-            actor=actor,
-            changes={"decided_at": timezone.now()},
-        )
+    with _change(request):
+        _close(request, Action.WITHDRAW, actor=actor, version=version)
     return request
 
 
@@ -91,34 +99,25 @@ def request_approve(
 ) -> QuotaRequest:
     """Allow exactly the version that was shown: grant it and let the reconciler make it stand.
 
+    The same person's same decision again changes nothing and is no conflict.
+
     Raises:
         NotAllowed: the actor is no approver, or asked for this.
         Refused: what was asked for can't be granted any more, such as an end that has passed.
-        Conflict: the request was decided on or edited meanwhile, or the name was taken.
+        Conflict: the request was decided on or edited meanwhile.
     """
     _may_decide(actor, Action.APPROVE, request)
     _check_comment(comment)
-    now = timezone.now()
-    _check(_wish(request), at=now, own=request)
-    try:
-        with transaction.atomic():
-            _advance(
-                request,
-                Action.APPROVE,
-                version=version,
-                actor=actor,
-                reason=comment,
-                changes={"decided_at": now},
-            )
+    with _change(request):
+        if _close(request, Action.APPROVE, actor=actor, version=version, comment=comment):
+            _check(wish_of(request), at=timezone.now(), own=request)
             _review(request, Review.Decision.APPROVE, actor=actor, comment=comment)
             _grant(request, actor=actor)
-    except IntegrityError as error:
-        raise Conflict(_("This name is taken on this cluster.")) from error
     return request
 
 
 def request_deny(*, actor: User, request: QuotaRequest, version: int, comment: str) -> QuotaRequest:
-    """Say no, with a reason.
+    """Say no, with a reason. The same person's same decision again is no conflict.
 
     Raises:
         NotAllowed: the actor is no approver, or asked for this.
@@ -129,16 +128,9 @@ def request_deny(*, actor: User, request: QuotaRequest, version: int, comment: s
     _check_comment(comment)
     if not comment.strip():
         raise Refused({"comment": [_("Say why, so that the team knows what to change.")]})
-    with transaction.atomic():
-        _advance(
-            request,
-            Action.DENY,
-            version=version,
-            actor=actor,
-            reason=comment,
-            changes={"decided_at": timezone.now()},
-        )
-        _review(request, Review.Decision.DENY, actor=actor, comment=comment)
+    with _change(request):
+        if _close(request, Action.DENY, actor=actor, version=version, comment=comment):
+            _review(request, Review.Decision.DENY, actor=actor, comment=comment)
     return request
 
 
@@ -159,30 +151,78 @@ def _may_decide(actor: User, action: Action, request: QuotaRequest) -> None:
         raise NotAllowed(_("Only an approver may decide."))
 
 
+@contextmanager
+def _taken_is_refused() -> Iterator[None]:
+    """Who loses a race for a name is told the same as who comes a minute later."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise Refused({"name": [TAKEN]}) from error
+
+
+@contextmanager
+def _change(request: QuotaRequest) -> Iterator[None]:
+    """One transaction; if it fails, the object in hand is again what the database has."""
+    try:
+        with _taken_is_refused(), transaction.atomic():
+            yield
+    except (Refused, Conflict):
+        request.refresh_from_db()
+        raise
+
+
 def _advance(
-    request: QuotaRequest,
-    action: Action,
-    *,
-    version: int,
-    actor: User,
-    changes: dict[str, Any],
-    reason: str = "",
-) -> None:
+    request: QuotaRequest, action: Action, *, version: int, changes: dict[str, Any]
+) -> str:
     """Move the request on, if it is still in a state for that and in the version that was shown.
 
-    One guarded UPDATE decides a race; whoever comes second updates no row.
+    One guarded UPDATE decides a race; whoever comes second updates no row. Returns the state that
+    it was in.
     """
-    possible = before(action)
     was = request.status
-    status = after(Status.SUBMITTED, action)
     updated = QuotaRequest.objects.filter(
-        pk=request.pk, version=version, status__in=possible
-    ).update(status=status, **changes)
-    if not updated:
-        request.refresh_from_db()
-        raise Conflict(CHANGED)
+        pk=request.pk, version=version, status__in=before(action)
+    ).update(status=after(Status.SUBMITTED, action), **changes)
     request.refresh_from_db()
-    _record(request, action, actor=actor, was=was, reason=reason)
+    if not updated:
+        raise Conflict(CHANGED)
+    return was
+
+
+def _close(
+    request: QuotaRequest, action: Action, *, actor: User, version: int, comment: str = ""
+) -> bool:
+    """Take the request out of waiting; False where this person did just that before."""
+    try:
+        was = _advance(request, action, version=version, changes={"decided_at": timezone.now()})
+    except Conflict:
+        if _is_repeat(request, action, actor=actor, version=version, comment=comment):
+            return False
+        raise
+    _record(request, action, actor=actor, was=was, reason=comment)
+    return True
+
+
+def _is_repeat(
+    request: QuotaRequest, action: Action, *, actor: User, version: int, comment: str
+) -> bool:
+    stands = request.version == version and request.status == after(Status.SUBMITTED, action)
+    return (
+        stands
+        and Transition.objects.filter(
+            subject_type="request",
+            subject_id=str(request.pk),
+            action=action,
+            actor=actor,
+            reason=comment,
+        ).exists()
+    )
+
+
+def _earlier(actor: User, idempotency_key: str) -> QuotaRequest | None:
+    """This person's request of this key. Until the transaction ends nobody else makes one."""
+    User.objects.select_for_update(no_key=True).get(pk=actor.pk)
+    return QuotaRequest.objects.filter(requester=actor, idempotency_key=idempotency_key).first()
 
 
 def _record(
@@ -244,20 +284,6 @@ def _grant(request: QuotaRequest, *, actor: User) -> Grant:
     )
     nudge(namespace.pk)
     return grant
-
-
-def _wish(request: QuotaRequest) -> Wish:
-    return Wish(
-        team=request.team,
-        cluster=request.cluster,
-        name=request.name,
-        amounts=request.amounts,
-        limit_default=request.limit_default,
-        limit_default_request=request.limit_default_request,
-        starts_at=request.starts_at,
-        ends_at=request.ends_at,
-        reason=request.reason,
-    )
 
 
 def _columns(wish: Wish) -> dict[str, Any]:
