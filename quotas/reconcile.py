@@ -19,6 +19,7 @@ from cluster import bridge
 from cluster.amounts import check_amounts
 from cluster.client import Connection
 from cluster.errors import ClusterError, Waiting
+from cluster.names import check_group
 from cluster.steps import STEPS, Step
 from cluster.tenant import Tenant
 from quotas.checks import name_problem, offered
@@ -88,11 +89,11 @@ def _pass(namespace_id: UUID) -> int | None:
     if grant.starts_at is not None and grant.starts_at > now:
         work.not_yet(grant.starts_at)
         return namespace.generation
-    if words := _objections(namespace, grant):
-        work.stop(READY, "Refused", words)
-        return namespace.generation
     members = namespace.team.team_groups.filter(role=TeamGroup.Role.MEMBER)
     groups = list(members.values_list("name", flat=True))
+    if words := _objections(namespace, grant, groups):
+        work.stop(READY, "Refused", words)
+        return namespace.generation
     tenant = desired_tenant(namespace, grant, groups=groups, at=now)
     if work.converge(tenant):
         ends = grant.ends_at if grant.ends_at is not None and grant.ends_at > now else None
@@ -100,16 +101,22 @@ def _pass(namespace_id: UUID) -> int | None:
     return namespace.generation
 
 
-def _objections(namespace: Namespace, grant: Grant) -> str:
+def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:
     """What the worker itself has against this grant, in the form's words; empty where nothing.
 
-    The form asked the same, perhaps before the cluster was there to tell what it offers.
+    The form asked the same, perhaps before the cluster was there to tell what it offers. What
+    stands already is not taken back because a node is away.
     """
+    there = None if namespace.uid else offered(namespace.cluster)
     problems = [
         name_problem(namespace.name),
-        *check_amounts(grant.amounts, offered=offered(namespace.cluster)).values(),
+        *check_amounts(grant.amounts, offered=there).values(),
+        *map(check_group, groups),
     ]
-    return " ".join(str(problem) for problem in problems if problem)
+    words = [str(problem) for problem in problems if problem]
+    if not groups:
+        words.append("The team has no group of members, so nobody could work there.")
+    return " ".join(words)
 
 
 class _Work:
