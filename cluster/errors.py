@@ -30,16 +30,10 @@ class ClusterError(Exception):
         """The kind or resource the server names; it may be another than the one asked about."""
         return str(self.details.get("kind") or "")
 
-    def caused_by(self, reason: str) -> bool:
-        """Whether the server names this cause."""
-        return any(cause.get("reason") == reason for cause in self._causes())
-
     def fields(self) -> set[str]:
         """The fields that the server objects to."""
-        return {str(cause["field"]) for cause in self._causes() if cause.get("field")}
-
-    def _causes(self) -> list[dict[str, Any]]:
-        return self.details.get("causes") or []
+        causes = self.details.get("causes") or []
+        return {str(cause["field"]) for cause in causes if cause.get("field")}
 
 
 class Unreachable(ClusterError):
@@ -47,6 +41,10 @@ class Unreachable(ClusterError):
 
     reason = "Unreachable"
     retryable = True
+
+
+class Silent(Unreachable):
+    """A watch said nothing for too long: its connection may be dead without our knowing."""
 
 
 class Unauthorized(ClusterError):
@@ -122,7 +120,7 @@ class NameTaken(ClusterError):
     reason = "NameTaken"
 
 
-class Waiting(Exception):  # noqa: N818 - nothing went wrong
+class Waiting(Exception):
     """Not there yet, and not an error: the cluster is still at it."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -161,14 +159,18 @@ def from_status(code: int, status: Any, *, retry_after: float | None = None) -> 
     if retry_after is None and details.get("retryAfterSeconds"):
         retry_after = float(details["retryAfterSeconds"])
     message = str(status.get("message") or status.get("reason") or f"HTTP {code}")
-    found = _BY_STATUS.get(code) or (Busy if code >= 500 else Invalid)
-    error = found(message, retry_after=retry_after, details=details)
-    if found is Conflict and status.get("reason") == "AlreadyExists":
-        error.__class__ = AlreadyExists
-    elif found is Conflict and error.caused_by("FieldManagerConflict"):
-        error.__class__ = Owned
-    elif found is Forbidden and error.caused_by("NamespaceTerminating"):
-        error.__class__ = Terminating
-    elif status.get("reason") == "Expired":
-        error.__class__ = Gone
-    return error
+    found = _type_of(code, status.get("reason"), details.get("causes") or [])
+    return found(message, retry_after=retry_after, details=details)
+
+
+def _type_of(code: int, reason: Any, causes: list[dict[str, Any]]) -> type[ClusterError]:
+    because = {cause.get("reason") for cause in causes}
+    if reason == "Expired":
+        return Gone
+    if code == 409 and reason == "AlreadyExists":
+        return AlreadyExists
+    if code == 409 and "FieldManagerConflict" in because:
+        return Owned
+    if code == 403 and "NamespaceTerminating" in because:
+        return Terminating
+    return _BY_STATUS.get(code) or (Busy if code >= 500 else Invalid)
