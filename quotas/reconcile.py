@@ -53,10 +53,9 @@ def namespace_reconcile(namespace_id: UUID) -> None:
     with _claim(namespace_id) as claimed:
         if not claimed:
             return
-        seen = -1
         # Whoever approved a change meanwhile found the claim taken, so look once more.
-        while (generation := _pass(namespace_id)) != seen and generation is not None:
-            seen = generation
+        while (done := _pass(namespace_id)) is not None and _changed_since(namespace_id, done):
+            pass
 
 
 @contextmanager
@@ -72,6 +71,10 @@ def _claim(namespace_id: UUID) -> Iterator[bool]:
         if claimed:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+
+
+def _changed_since(namespace_id: UUID, generation: int) -> bool:
+    return Namespace.objects.filter(pk=namespace_id, generation__gt=generation).exists()
 
 
 def _pass(namespace_id: UUID) -> int | None:
