@@ -18,7 +18,14 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-HOP = {"connection", "content-length", "transfer-encoding", "host", "keep-alive", "content-encoding"}
+HOP = {
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "host",
+    "keep-alive",
+    "content-encoding",
+}
 
 
 @dataclass
