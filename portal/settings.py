@@ -54,7 +54,7 @@ INSTALLED_APPS = [
     "quotas.apps.QuotasConfig",
     "notices.apps.NoticesConfig",
     "tenants.apps.TenantsConfig",
-    "django.contrib.admin",
+    "portal.apps.BerthAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -209,7 +209,8 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["portal.api.parsers.JSONParser"],
+    "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_PAGINATION_CLASS": "portal.api.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
@@ -226,6 +227,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "portal.api.schema.add_problems",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "PortalRole": [(role, role) for role in ("admin", "approver", "auditor")],
+        "TeamRole": "tenants.models.TeamGroup.Role",
+    },
 }
 
 # --- what a demo tells its pages ----------------------------------------------------------------

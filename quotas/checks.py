@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from django.conf import settings
-from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from cluster.amounts import check_amounts, check_limit_range
@@ -17,6 +16,7 @@ from cluster.quantities import parse
 from quotas.models import QuotaRequest
 from quotas.states import Status
 from tenants.models import Cluster, Namespace, Team
+from tenants.problems import sentence
 
 REASON_MAX = 2_000
 # Past this, a date is a slip of the pen, and some cannot be told in every time zone.
@@ -62,11 +62,6 @@ def wish_digest(wish: Wish) -> str:
     parts = {**vars(wish), "team": str(wish.team.pk), "cluster": str(wish.cluster.pk)}
     parts["starts_at"], parts["ends_at"] = times
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def sentence(problem: Problem) -> str:
-    """The problem in the reader's language."""
-    return _(problem.template) % problem.params
 
 
 def offered(cluster: Cluster) -> dict[str, Decimal] | None:
@@ -127,8 +122,8 @@ def wish_problems(
 
 def name_taken(cluster: Cluster, name: str, *, own: QuotaRequest | None) -> bool:
     """Whether a namespace or another waiting request of this name stands on this cluster."""
-    waiting = QuotaRequest.objects.filter(
-        Q(status=Status.SUBMITTED), cluster=cluster, name=name
-    ).exclude(pk=own.pk if own else None)
+    waiting = QuotaRequest.objects.filter(status=Status.SUBMITTED, cluster=cluster, name=name)
+    if own is not None:
+        waiting = waiting.exclude(pk=own.pk)
     held = Namespace.objects.filter(cluster=cluster, name=name, released_at=None)
     return waiting.exists() or held.exists()

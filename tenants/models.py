@@ -7,18 +7,22 @@ from typing import ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from cluster.names import check_group
+from tenants.problems import sentence
+
 
 class UserManager(BaseUserManager["User"]):
     """Users come from the identity provider only; there is no password to create one with."""
 
     def get_by_natural_key(self, username: str | None) -> User:
-        return self.get(pk=username)
+        return self.get(pk=username)  # type: ignore[misc]
 
 
 class User(AbstractBaseUser):
@@ -55,6 +59,12 @@ class User(AbstractBaseUser):
 
     def get_full_name(self) -> str:
         return str(self)
+
+    def get_short_name(self) -> str:
+        return str(self)
+
+    def has_usable_password(self) -> bool:
+        return False
 
 
 class Team(models.Model):
@@ -95,6 +105,10 @@ class TeamGroup(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        if problem := check_group(self.name):
+            raise ValidationError({"name": sentence(problem)})
+
 
 class Cluster(models.Model):
     """A Kubernetes cluster and how Berth reaches it.
@@ -128,6 +142,11 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        # Whatever group follows: the prefix alone must not make it one of Kubernetes' own.
+        if problem := check_group(f"{self.group_prefix}x"):
+            raise ValidationError({"group_prefix": sentence(problem)})
 
 
 class Namespace(models.Model):

@@ -8,9 +8,14 @@ from tenants.permissions import sees_everything
 
 def teams_visible(user: User) -> QuerySet[Team]:
     """The teams this person may see: own ones, or all for those who watch over everybody."""
-    teams = Team.objects.prefetch_related("team_groups")
     if sees_everything(user):
-        return teams
+        return Team.objects.prefetch_related("team_groups")
+    return teams_of(user)
+
+
+def teams_of(user: User) -> QuerySet[Team]:
+    """The teams that one of this person's groups belongs to."""
+    teams = Team.objects.prefetch_related("team_groups")
     return teams.filter(team_groups__name__in=user.groups or []).distinct()
 
 
@@ -35,6 +40,11 @@ def namespaces_visible(user: User) -> QuerySet[Namespace]:
 def clusters_enabled() -> QuerySet[Cluster]:
     """The clusters on which something may be asked for."""
     return Cluster.objects.filter(enabled=True)
+
+
+def clusters_visible(user: User) -> QuerySet[Cluster]:
+    """The clusters this person may see: the enabled ones, or all."""
+    return Cluster.objects.all() if sees_everything(user) else clusters_enabled()
 
 
 def history_visible(user: User) -> QuerySet[Transition]:

@@ -46,10 +46,10 @@ class TeamFactory(factory.django.DjangoModelFactory):
     name = factory.LazyAttribute(lambda team: team.slug.title())
 
     @factory.post_generation
-    def groups(team, create, wanted, **kwargs):
+    def groups(self, create, wanted, **kwargs):
         if wanted is not False:
-            TeamGroupFactory(team=team, name=team.slug, role=tenants.TeamGroup.Role.MEMBER)
-            TeamGroupFactory(team=team, name=f"{team.slug}-leads", role=tenants.TeamGroup.Role.LEAD)
+            TeamGroupFactory(team=self, name=self.slug, role=tenants.TeamGroup.Role.MEMBER)
+            TeamGroupFactory(team=self, name=f"{self.slug}-leads", role=tenants.TeamGroup.Role.LEAD)
 
 
 class TeamGroupFactory(factory.django.DjangoModelFactory):
