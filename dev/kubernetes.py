@@ -1,8 +1,9 @@
-"""A real Kubernetes control plane on loopback, with kwok as the kubelet of nodes that do not exist.
+"""A real Kubernetes control plane on loopback, with kwok as the kubelet of made-up nodes.
 
-The parts are etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, ready some four
-seconds after the start. The folder keeps what is in etcd and the certificates between starts. They
-end in the reverse order: the API server would wait a minute for its controllers, etcd must be last.
+The parts are etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, ready some
+four seconds after the start. The folder keeps what is in etcd and the certificates between starts.
+They end in the reverse order: the API server would wait a minute for its controllers, and etcd must
+be last.
 """
 
 import base64
@@ -24,7 +25,7 @@ from dev.idp import CLUSTER_CLIENT, IdP
 from dev.nodes import Node
 from dev.part import Part, Process, write
 
-# Groups and users of the provider carry no prefix, so that the seed's RoleBinding means what it says.
+# Groups and users of the provider carry no prefix: a RoleBinding names them as the provider does.
 USER_PREFIX = GROUP_PREFIX = ""
 # The defaults fill the status of 7 quotas a second, and an empty status limits nothing.
 FAST_CONTROLLERS = [
