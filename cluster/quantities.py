@@ -1,9 +1,13 @@
 """Kubernetes quantities: the API server's grammar and arithmetic, and nothing it would refuse.
 
-The grammar, the rounding to whole nano units and the form in which a quantity is kept follow
-`ParseQuantity` and `CanonicalizeBytes` in k8s.io/apimachinery/pkg/api/resource. Two things are
-stricter here: text without a digit (which the server reads as 0), and values past 2^63-1 (which it
-caps or corrupts).
+The grammar and the form in which a quantity is kept follow `ParseQuantity` and `CanonicalizeBytes`
+in k8s.io/apimachinery/pkg/api/resource. All quantities here stand in lists of resources, and in
+these the server rounds up to whole thousandths (`SetDefaults_ResourceList` in its core/v1): `100u`
+is kept as `1m`.
+
+Three things are stricter here: text without a digit (which the server reads as 0), values past
+2^63-1 (which it caps or corrupts), and exponents of more than three digits (over which it broods
+for minutes).
 """
 
 import re
@@ -15,7 +19,7 @@ from cluster.problem import Problem, gettext_noop, shown
 
 CEILING = 2**63 - 1
 TEXT_MAX = 100
-NANO = 10**9
+MILLI = 1000
 
 _GRAMMAR = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
@@ -39,9 +43,9 @@ class QuantityError(ValueError):
 
 @dataclass(frozen=True)
 class _Quantity:
-    """A quantity in whole nano units, with what its canonical form depends on."""
+    """A quantity in whole thousandths, with what its canonical form depends on."""
 
-    nanos: int
+    millis: int
     format: Format
     # Whether the API server keeps the text as it was written.
     kept: bool
@@ -50,36 +54,36 @@ class _Quantity:
 def parse(text: object) -> Decimal:
     """The exact number, in the resource's own unit (cores, bytes, pieces).
 
-    What is finer than nano is rounded away from zero, as the server does it. Raises QuantityError
-    for anything that is not a quantity and for numbers that the server cannot hold.
+    What is finer than a thousandth is rounded away from zero, as the server does it. Raises
+    QuantityError for anything that is not a quantity and for numbers that the server cannot hold.
     """
     quantity = _read(text)
-    if abs(quantity.nanos) > CEILING * NANO:
+    if abs(quantity.millis) > CEILING * MILLI:
         template = gettext_noop("“%(text)s” is larger than a cluster can count.")
         raise QuantityError(Problem("TooLarge", template, {"text": shown(text)}))
-    return _number(quantity.nanos)
+    return _number(quantity.millis)
 
 
 def canonical(text: str) -> str:
     """The form in which the API server keeps this quantity. Raises QuantityError."""
     parse(text)
     quantity = _read(text)
-    nanos = quantity.nanos
-    if nanos == 0:
+    millis = quantity.millis
+    if millis == 0:
         return "0"
     if quantity.kept:
         return text
-    whole, rest = divmod(nanos, NANO)
+    whole, rest = divmod(millis, MILLI)
     if quantity.format == "binary" and not rest and abs(whole) >= 1024:
         return _binary(whole)
     # A mantissa without trailing zeros, then back to an exponent that has a suffix.
-    exponent = -9
-    while nanos % 1000 == 0:
-        nanos //= 1000
+    exponent = -3
+    while millis % 1000 == 0:
+        millis //= 1000
         exponent += 3
     if quantity.format == "exponent":
-        return f"{nanos}e{exponent}" if exponent else str(nanos)
-    return f"{nanos}{_DECIMAL_SUFFIX[exponent]}"
+        return f"{millis}e{exponent}" if exponent else str(millis)
+    return f"{millis}{_DECIMAL_SUFFIX[exponent]}"
 
 
 def same(a: object, b: object) -> bool:
@@ -88,7 +92,7 @@ def same(a: object, b: object) -> bool:
     Values past the ceiling are compared too: somebody else may have written them.
     """
     try:
-        return _read(a).nanos == _read(b).nanos
+        return _read(a).millis == _read(b).millis
     except QuantityError:
         return False
 
@@ -135,14 +139,15 @@ def _read(text: object) -> _Quantity:
     whole, part = match["whole"].lstrip("0"), match["part"] or ""
     digits = int(whole + part or "0")
     exponent, format = _scale(match)
-    nanos = digits << exponent if format == "binary" else digits
-    power = 9 - len(part) + (0 if format == "binary" else exponent)
+    millis = digits << exponent if format == "binary" else digits
+    power = 3 - len(part) + (0 if format == "binary" else exponent)
     # Away from zero: a request for very little is a request for something.
-    nanos = nanos * 10**power if power >= 0 else -(-nanos // 10**-power)
-    kept = _is_kept(whole or "0", part, exponent=exponent, format=format)
-    if format == "binary" and nanos < NANO:
+    exact = power >= 0 or millis % 10**-power == 0
+    millis = millis * 10**power if power >= 0 else -(-millis // 10**-power)
+    kept = exact and _is_kept(whole or "0", part, exponent=exponent, format=format)
+    if format == "binary" and millis < MILLI:
         format = "decimal"
-    return _Quantity(-nanos if match["sign"] == "-" else nanos, format, kept)
+    return _Quantity(-millis if match["sign"] == "-" else millis, format, kept)
 
 
 def _scale(match: re.Match[str]) -> tuple[int, Format]:
@@ -180,11 +185,11 @@ def _binary(whole: int) -> str:
     return f"{whole}{['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'][times]}"
 
 
-def _number(nanos: int) -> Decimal:
+def _number(millis: int) -> Decimal:
     """Exact whatever the decimal context, and without an exponent in its text."""
-    whole, rest = divmod(abs(nanos), NANO)
-    text = f"{whole}.{rest:09}".rstrip("0").rstrip(".")
-    return Decimal(f"-{text}" if nanos < 0 else text)
+    whole, rest = divmod(abs(millis), MILLI)
+    text = f"{whole}.{rest:03}".rstrip("0").rstrip(".")
+    return Decimal(f"-{text}" if millis < 0 else text)
 
 
 def _rounded(number: Decimal, *, places: int) -> Decimal:

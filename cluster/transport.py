@@ -102,7 +102,6 @@ class Transport:
 
         limits = aiohttp.ClientTimeout(
             total=total_s,
-            connect=CONNECT_TIMEOUT_S,
             sock_connect=CONNECT_TIMEOUT_S,
             sock_read=idle_s,
         )
