@@ -5,7 +5,7 @@ from django.db.models import Prefetch, QuerySet
 from quotas.models import Grant, QuotaRequest
 from quotas.states import Status
 from tenants.models import Namespace, Team, User
-from tenants.permissions import sees_everything
+from tenants.permissions import groups_of, sees_everything
 from tenants.selectors import namespaces_visible
 
 
@@ -16,7 +16,7 @@ def requests_visible(user: User) -> QuerySet[QuotaRequest]:
     ).prefetch_related("team__team_groups", "reviews__reviewer")
     if sees_everything(user):
         return requests
-    return requests.filter(team__in=Team.objects.filter(team_groups__name__in=user.groups or []))
+    return requests.filter(team__in=Team.objects.filter(team_groups__name__in=groups_of(user)))
 
 
 def requests_waiting(user: User) -> QuerySet[QuotaRequest]:

@@ -26,9 +26,14 @@ def roles_of(groups: Collection[str] | None) -> frozenset[Role]:
     return frozenset(role for role, names in named.items() if set(names) & set(groups or ()))
 
 
+def groups_of(user: User) -> list[str]:
+    """The groups that give this person rights: none where unknown, or where switched off."""
+    return user.groups or [] if user.is_active else []
+
+
 def has_role(user: User, *roles: Role) -> bool:
     """Whether this person holds one of these roles on the whole portal."""
-    return user.is_active and bool(roles_of(user.groups) & set(roles))
+    return bool(roles_of(groups_of(user)) & set(roles))
 
 
 def sees_everything(user: User) -> bool:
@@ -38,8 +43,8 @@ def sees_everything(user: User) -> bool:
 
 def is_in_team(user: User, team: Team, role: TeamGroup.Role | None = None) -> bool:
     """Whether one of the person's groups is a group of the team (in this role, if one is named)."""
-    groups = set(user.groups or ())
-    return user.is_active and any(
+    groups = set(groups_of(user))
+    return any(
         group.name in groups and role in (None, group.role) for group in team.team_groups.all()
     )
 

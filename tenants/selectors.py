@@ -3,7 +3,7 @@
 from django.db.models import Q, QuerySet
 
 from tenants.models import Cluster, Namespace, Team, TeamGroup, Transition, User
-from tenants.permissions import sees_everything
+from tenants.permissions import groups_of, sees_everything
 
 
 def teams_visible(user: User) -> QuerySet[Team]:
@@ -16,14 +16,14 @@ def teams_visible(user: User) -> QuerySet[Team]:
 def teams_of(user: User) -> QuerySet[Team]:
     """The teams that one of this person's groups belongs to."""
     teams = Team.objects.prefetch_related("team_groups")
-    return teams.filter(team_groups__name__in=user.groups or []).distinct()
+    return teams.filter(team_groups__name__in=groups_of(user)).distinct()
 
 
 def teams_led(user: User) -> QuerySet[Team]:
     """The teams this person may ask for."""
     return (
         Team.objects.prefetch_related("team_groups")
-        .filter(team_groups__name__in=user.groups or [], team_groups__role=TeamGroup.Role.LEAD)
+        .filter(team_groups__name__in=groups_of(user), team_groups__role=TeamGroup.Role.LEAD)
         .distinct()
     )
 
@@ -33,7 +33,7 @@ def namespaces_visible(user: User) -> QuerySet[Namespace]:
     namespaces = Namespace.objects.select_related("cluster", "team")
     if sees_everything(user):
         return namespaces
-    mine = Team.objects.filter(team_groups__name__in=user.groups or [])
+    mine = Team.objects.filter(team_groups__name__in=groups_of(user))
     return namespaces.filter(team__in=mine)
 
 
@@ -52,5 +52,5 @@ def history_visible(user: User) -> QuerySet[Transition]:
     lines = Transition.objects.select_related("actor", "team", "namespace__cluster")
     if sees_everything(user):
         return lines
-    mine = Team.objects.filter(team_groups__name__in=user.groups or [])
+    mine = Team.objects.filter(team_groups__name__in=groups_of(user))
     return lines.filter(Q(team__in=mine) | Q(namespace__team__in=mine))
