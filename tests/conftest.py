@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 
 import django
-import django
 import pytest
 import redis
 
