@@ -1,4 +1,7 @@
-"""The real control plane as a row of ours, with and without a proxy that fails on demand."""
+"""The real control plane as a row of ours, with and without a proxy that fails on demand.
+
+Models are imported inside: a conftest named on the command line comes before the settings.
+"""
 
 import subprocess
 import sys
@@ -9,7 +12,6 @@ import pytest
 from django.db import connection
 
 from cluster import bridge
-from tests.factories import ClusterFactory, QuotaRequestFactory, TeamFactory, approver
 from tests.functional.proxy import Proxy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def cluster_row(control_plane, transactional_db):
     """The real cluster as Berth knows it."""
+    from tests.factories import ClusterFactory
+
     yield ClusterFactory(kubeconfig=str(control_plane.kubeconfig))
     bridge.close()
 
@@ -32,6 +36,8 @@ def proxy(control_plane, tmp_path):
 @pytest.fixture
 def proxied_row(proxy, transactional_db):
     """The real cluster behind the proxy."""
+    from tests.factories import ClusterFactory
+
     yield ClusterFactory(kubeconfig=str(proxy.kubeconfig))
     bridge.close()
 
@@ -83,6 +89,7 @@ def live(control_plane):
 def approved():
     """An approved request for a namespace, its nudge not yet followed."""
     from quotas.services import request_approve
+    from tests.factories import QuotaRequestFactory, TeamFactory, approver
 
     def make(cluster, name, **columns):
         team = columns.pop("team", None) or TeamFactory()
@@ -108,11 +115,16 @@ def in_process():
         process = subprocess.Popen(
             [sys.executable, "-c", f"import django; django.setup()\n{code}"],
             cwd=ROOT,
-            env={**os.environ, "DJANGO_SETTINGS_MODULE": "portal.settings", "DATABASE_URL": url, **env},
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "portal.settings",
+                "DATABASE_URL": url,
+                **env,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        )  # fmt: skip
+        )
         running.append(process)
         return process
 

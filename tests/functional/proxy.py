@@ -86,6 +86,10 @@ class Proxy:
     async def _stop(self) -> None:
         await self._session.close()
         await self._runner.cleanup()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     def _fault(self, method: str, path: str) -> Fault | None:
         for fault in self.faults:

@@ -86,13 +86,17 @@ def test_worker_killed_after_each_object(write, proxy, proxied_row, live, approv
 
 
 FAULTS = {
-    "500 from a webhook": lambda: status(500, "InternalError", "failed calling webhook \"x\": context deadline exceeded"),
+    "500 from a webhook": lambda: status(
+        500, "InternalError", 'failed calling webhook "x": context deadline exceeded'
+    ),
     "429": lambda: status(429, "TooManyRequests", "too many requests", **{"Retry-After": "1"}),
     "503": lambda: status(503, "ServiceUnavailable", "etcd is away"),
     "504": lambda: status(504, "Timeout", "the server did not finish"),
-    "409 about a quota": lambda: status(409, "Conflict", "Operation cannot be fulfilled on resourcequotas"),
+    "409 about a quota": lambda: status(
+        409, "Conflict", "Operation cannot be fulfilled on resourcequotas"
+    ),
     "cut before": lambda: None,
-}  # fmt: skip
+}
 
 
 @pytest.mark.deep

@@ -88,8 +88,13 @@ def test_a_second_pass_changes_nothing(cluster_row, live, approved):
     name = live.name()
     request = approved(cluster_row, name)
     reconciled(request)
-    places = [("Namespace", name, ""), ("ResourceQuota", "dev-quota", name), ("LimitRange", "dev-limits", name),
-              ("Role", "ml-developer", name), ("RoleBinding", f"{name}-binding", name)]  # fmt: skip
+    places = [
+        ("Namespace", name, ""),
+        ("ResourceQuota", "dev-quota", name),
+        ("LimitRange", "dev-limits", name),
+        ("Role", "ml-developer", name),
+        ("RoleBinding", f"{name}-binding", name),
+    ]
     before = [live.get(*place)["metadata"]["resourceVersion"] for place in places]
     namespace = reconciled(request)
     assert [live.get(*place)["metadata"]["resourceVersion"] for place in places] == before
@@ -141,9 +146,12 @@ def test_what_another_manager_added_to_the_quota_is_taken_out(cluster_row, live,
     request = approved(cluster_row, name)
     reconciled(request)
     live.call(
-        "patch", "ResourceQuota", "dev-quota",
-        {"spec": {"hard": {"pods": "99", "services": "1"}}}, namespace=name,
-    )  # fmt: skip
+        "patch",
+        "ResourceQuota",
+        "dev-quota",
+        {"spec": {"hard": {"pods": "99", "services": "1"}}},
+        namespace=name,
+    )
     reconciled(request)
     hard = live.get("ResourceQuota", "dev-quota", name)["spec"]["hard"]
     assert hard.keys() == request.amounts.keys()

@@ -84,9 +84,12 @@ def test_of_several_quotas_the_lowest_binds_in_any_order(namespace, names):
     report(namespace, quota_name=wide, spec_hard={"pods": "10"}, used={"pods": "1"})
     report(namespace, quota_name=narrow, spec_hard={"pods": "3"}, used={"pods": "1"})
     report(
-        namespace, quota_name="scoped", scope="PriorityClass In high", spec_hard={"pods": "1"},
+        namespace,
+        quota_name="scoped",
+        scope="PriorityClass In high",
+        spec_hard={"pods": "1"},
         used={"pods": "0"},
-    )  # fmt: skip
+    )
     binding = {quota.name: quota.rows[0].binding for quota in views(namespace)}
     assert binding == {wide: False, narrow: True, "scoped": False}
 
