@@ -13,12 +13,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from dev.part import write
+from dev.terminal import Line
 from dev.tools import ToolError, from_wheel, locked
 
 HERE = Path(__file__).resolve().parent
@@ -211,7 +212,7 @@ def _copy_stages(module: Module, go: Path, env: dict[str, str], target: Path) ->
                 shutil.copyfile(path, target / path.name)
 
 
-def _lines(argv: list[str | Path], cwd: Path, env: dict[str, str]) -> Iterator[str]:
+def _lines(argv: Sequence[str | Path], cwd: Path, env: dict[str, str]) -> Iterator[str]:
     """What a Go command says, line by line as it says it; Unavailable with its end if it fails."""
     tail: list[str] = []
     with subprocess.Popen(
@@ -282,9 +283,12 @@ def _scaled(report: Report, start: float, share: float) -> Report:
 
 def main(argv: list[str]) -> int:
     """`python -m dev.binaries [FILE]`: builds what is missing, with progress in FILE or printed."""
-    report = progress_file(Path(argv[0])) if argv else lambda fraction, phrase: print(phrase)
     try:
-        find_or_build(report)
+        if argv:
+            find_or_build(progress_file(Path(argv[0])))
+        else:
+            with Line() as line:
+                find_or_build(lambda fraction, phrase: line.show(f"{fraction:4.0%} {phrase}"))
     except Unavailable as error:
         print(error, file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 import requests
@@ -162,9 +162,12 @@ def serve(idp: IdP) -> None:
     app = oidc_provider_mock.app(user_claims=people)
     app.secret_key = idp.secret("session")
     _keep_key(_storage(app), idp.key)
-    tls = {"ssl_keyfile": idp.folder / "tls.key", "ssl_certfile": str(idp.folder / "tls.pem")}
+    tls: dict[str, Any] = {
+        "ssl_keyfile": idp.folder / "tls.key",
+        "ssl_certfile": str(idp.folder / "tls.pem"),
+    }
     servers = []
-    for scheme, options in (("http", {}), ("https", tls)):
+    for scheme, options in {"http": {}, "https": tls}.items():
         config = uvicorn.Config(
             app, port=idp.port_of(scheme), interface="wsgi", log_level="warning", **options
         )

