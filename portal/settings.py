@@ -185,6 +185,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A nudge must not hold up the request it follows: when the broker is down the sweep does its work.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Even without the retry above the library would try to connect for six seconds.
+    "max_retries": 0,
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
     "visibility_timeout": 300,
