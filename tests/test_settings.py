@@ -1,11 +1,14 @@
 """Each setting is explained, and docker-compose.yml sets no variable that nothing reads."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import yaml
+
+from deploy.compose.make_realm import realm
 
 ROOT = Path(__file__).resolve().parent.parent
 READ = set(re.findall(r'env\.\w+\(\s*"(\w+)"', (ROOT / "portal/settings.py").read_text()))
@@ -48,3 +51,20 @@ def test_compose_file_mounts_only_files_that_are_here():
     ]
     assert mounted
     assert [path for path in mounted if not (ROOT / path).exists()] == []
+
+
+def test_the_realm_has_the_people_of_the_demo():
+    written = json.loads((ROOT / "deploy/compose/realm.json").read_text())
+    assert written == realm(), "run python -m deploy.compose.make_realm"
+
+
+def test_the_realms_clients_are_those_of_the_compose_file():
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    environment = compose["services"]["web"]["environment"]
+    portal, cluster = realm()["clients"]
+    assert portal["clientId"] == environment["OIDC_CLIENT_ID"]
+    assert portal["secret"] == environment["OIDC_CLIENT_SECRET"]
+    assert (
+        f"--kube-apiserver-arg=oidc-client-id={cluster['clientId']}"
+        in (compose["services"]["k3s"]["command"])
+    )
