@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from cluster.errors import Gone, Unreachable
+from cluster.errors import Conflict, Gone, Invalid, Unreachable
 from cluster.kinds import path_of
 from cluster.tenant import Object
 from cluster.transport import Connection, Transport
@@ -79,15 +79,22 @@ class Client:
         Conflict where another object, or none, stands there.
         """
         metadata = manifest["metadata"]
-        applied: Object = await self._transport.request(
-            "PATCH",
-            path_of(
-                manifest["kind"], namespace=metadata.get("namespace", ""), name=metadata["name"]
-            ),
-            query={"fieldManager": FIELD_MANAGER, "force": "true"},
-            body=manifest,
-            content_type="application/apply-patch+yaml",
+        path = path_of(
+            manifest["kind"], namespace=metadata.get("namespace", ""), name=metadata["name"]
         )
+        try:
+            applied: Object = await self._transport.request(
+                "PATCH",
+                path,
+                query={"fieldManager": FIELD_MANAGER, "force": "true"},
+                body=manifest,
+                content_type="application/apply-patch+yaml",
+            )
+        except Invalid as error:
+            # How the server puts it where another object of that name stands.
+            if "metadata.uid" in error.fields():
+                raise Conflict(str(error), details=error.details) from error
+            raise
         return applied
 
     async def patch(self, kind: str, name: str, body: Object, *, namespace: str = "") -> Object:
