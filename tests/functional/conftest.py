@@ -3,6 +3,7 @@
 Models are imported inside: a conftest named on the command line comes before the settings.
 """
 
+import os
 import subprocess
 import sys
 import uuid
@@ -15,6 +16,13 @@ from cluster import bridge
 from tests.functional.proxy import Proxy
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def database_environment():
+    """The environment of a process that works on this test's database."""
+    db = connection.settings_dict
+    url = f"postgresql://{db['USER']}:{db['PASSWORD']}@{db['HOST']}:{db['PORT']}/{db['NAME']}"
+    return {**os.environ, "DATABASE_URL": url}
 
 
 @pytest.fixture
@@ -104,23 +112,11 @@ def in_process():
     """Runs code in a process of its own on this test's database; returns it, running."""
     running = []
 
-    def start(code, **env):
-        import os
-
-        db = connection.settings_dict
-        url = f"postgresql://{db['USER']}:{db['PASSWORD']}@{db['HOST'] or ''}"
-        url += f":{db['PORT']}/{db['NAME']}" if db["PORT"] else f"/{db['NAME']}"
-        if db["HOST"].startswith("/"):
-            url = f"postgresql://{db['USER']}@{db['HOST'].replace('/', '%2F')}/{db['NAME']}"
+    def start(code):
         process = subprocess.Popen(
             [sys.executable, "-c", f"import django; django.setup()\n{code}"],
             cwd=ROOT,
-            env={
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "portal.settings",
-                "DATABASE_URL": url,
-                **env,
-            },
+            env=database_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

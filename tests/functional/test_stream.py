@@ -1,0 +1,142 @@
+"""Server-sent events from a real web process: what is told, to whom, and for how long."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import requests
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+
+from dev.part import answers, free_port
+from tenants.publish import publish
+from tests.factories import (
+    NamespaceFactory,
+    QuotaRequestFactory,
+    UsageFactory,
+    UserFactory,
+    member_of,
+)
+from tests.functional.conftest import ROOT, database_environment
+
+
+@pytest.fixture
+def web(transactional_db, valkey):
+    """The address of a web process on this test's database and broker."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "portal.asgi:application", "--port", str(port)],
+        cwd=ROOT,
+        env=database_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 20
+    while not answers(port) and time.monotonic() < until:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(10)
+
+
+def signed_in(user, *, seconds=600):
+    """A cookie of a session that is fresh for so many seconds."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "portal.signin.backend.Backend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session["oidc_id_token_expiration"] = time.time() + seconds
+    session.save()
+    return {"berth_session": session.session_key}
+
+
+class Page:
+    """An open page: collects the events it gets."""
+
+    def __init__(self, web, cookies, *topics):
+        self.events = []
+        self.response = requests.get(
+            f"{web}/stream/",
+            params={"topic": list(topics)},
+            headers={"Accept": "text/event-stream"},
+            cookies=cookies,
+            stream=True,
+            timeout=30,
+        )
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        name = None
+        for line in self.response.iter_lines(chunk_size=1, decode_unicode=True):
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                self.events.append((name, json.loads(line.removeprefix("data: "))))
+
+    def wait(self, count, within=5):
+        until = time.monotonic() + within
+        while len(self.events) < count and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len(self.events) >= count, self.events
+        return self.events[count - 1]
+
+
+def test_a_change_is_told_with_the_use_as_it_is_now(web):
+    namespace = NamespaceFactory()
+    usage = UsageFactory(cluster=namespace.cluster, namespace_name=namespace.name)
+    topic = f"namespace:{namespace.pk}"
+    page = Page(web, signed_in(member_of(namespace.team)), topic)
+    assert page.response.headers["Content-Type"].startswith("text/event-stream")
+    assert page.response.headers["X-Accel-Buffering"] == "no"
+    name, data = page.wait(1)
+    assert name == topic
+    assert data["quotas"][0]["resources"]["pods"]["used"] == "0"
+    usage.used["pods"] = "3"
+    usage.save()
+    seen = len(page.events)
+    publish([topic, "namespace:of-nobody"])
+    name, data = page.wait(seen + 1)
+    assert name == topic
+    assert data["quotas"][0]["resources"]["pods"] == {"used": "3", "hard": "10"}
+
+
+def test_only_what_a_person_may_see_is_told(web):
+    namespace = NamespaceFactory()
+    request = QuotaRequestFactory(team=namespace.team)
+    theirs = [f"namespace:{namespace.pk}", f"team:{namespace.team.pk}", f"request:{request.pk}"]
+    page = Page(web, signed_in(UserFactory(groups=[])), *theirs, "requests", "nonsense", "namespace:1", "\0")
+    publish([*theirs, "requests"])
+    page.wait(1)
+    time.sleep(0.3)
+    assert {name for name, _ in page.events} == {"requests"}
+
+
+def test_the_stream_ends_with_the_sign_in(web):
+    namespace = NamespaceFactory()
+    cookies = signed_in(member_of(namespace.team), seconds=2)
+    page = Page(web, cookies, f"namespace:{namespace.pk}")
+    page.thread.join(10)
+    assert not page.thread.is_alive()
+    again = requests.get(
+        f"{web}/stream/", headers={"Accept": "text/event-stream"}, cookies=cookies, timeout=5
+    )
+    assert again.status_code == 401
+
+
+def test_many_open_pages_hold_up_no_other(web):
+    namespace = NamespaceFactory()
+    cookies = signed_in(member_of(namespace.team))
+    pages = [Page(web, cookies, f"namespace:{namespace.pk}") for _ in range(40)]
+    for page in pages:
+        page.wait(1)
+    assert requests.get(f"{web}/health/ready/", timeout=2).status_code == 200
+    counts = [len(page.events) for page in pages]
+    publish([f"namespace:{namespace.pk}"])
+    for page, count in zip(pages, counts, strict=True):
+        page.wait(count + 1)
+    for page in pages:
+        page.response.close()
