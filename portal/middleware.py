@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
+from portal.api.problems import CONTENT_TYPE, problem_body
 from portal.text import is_storable
 
 
@@ -28,7 +29,7 @@ class NulByteMiddleware(MiddlewareMixin):
             return None
         detail = _("A character in this request can't be stored (NUL or half a surrogate pair).")
         if request.content_type == "application/json" or not request.accepts("text/html"):
-            return JsonResponse({"detail": detail}, status=400)
+            return JsonResponse(problem_body(400, detail), status=400, content_type=CONTENT_TYPE)
         return HttpResponseBadRequest(detail, content_type="text/plain; charset=utf-8")
 
 

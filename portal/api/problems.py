@@ -38,14 +38,14 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
 
 def problem(status: int, detail: object, **members: Any) -> Response:
     """A problem details object; `members` are added to it."""
-    body = {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        **members,
-    }
+    body = {**problem_body(status, detail), **members}
     return Response(body, status=status, content_type=CONTENT_TYPE)
+
+
+def problem_body(status: int, detail: object) -> dict[str, object]:
+    """What every problem details object holds."""
+    title = HTTPStatus(status).phrase
+    return {"type": "about:blank", "title": title, "status": status, "detail": detail}
 
 
 def _api_problem(error: exceptions.APIException) -> Response:
