@@ -166,7 +166,8 @@ def _build_module(module: Module, go: Path, env: dict[str, str], report: Report)
     with tempfile.TemporaryDirectory(dir=cache(), prefix="building-") as scratch:
         out = Path(scratch) / "out"
         packages = _download(module, go, env, _scaled(report, 0, 0.2), title)
-        argv = [go, "build", "-v", "-o", f"{out}/", "-ldflags", module.ldflags, "tool"]
+        argv: list[str | Path] = [go, "build", "-v", "-o", f"{out}/"]
+        argv += ["-ldflags", module.ldflags, "tool"]
         compiled = 0
         for line in _lines(argv, module.source, env):
             if not line.startswith("go: "):
@@ -203,7 +204,7 @@ def _download(module: Module, go: Path, env: dict[str, str], report: Report, tit
 
 
 def _copy_stages(module: Module, go: Path, env: dict[str, str], target: Path) -> None:
-    where = [go, "list", "-m", "-f", "{{.Dir}}", module.package]
+    where: list[str | Path] = [go, "list", "-m", "-f", "{{.Dir}}", module.package]
     source = Path(list(_lines(where, module.source, env))[-1]) / "kustomize" / "stage"
     target.mkdir()
     for folder in STAGES:

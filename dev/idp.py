@@ -36,9 +36,13 @@ NOWHERE = "http://127.0.0.1:1/callback"
 class IdP(Part):
     """The provider. Its key is kept with its folder, so that tokens outlive a restart."""
 
+    def __init__(self, folder: Path, *, http_ports: range = range(0)) -> None:
+        super().__init__(folder)
+        self._http_ports = http_ports
+
     def start(self) -> Self:
         self._make_certificate()
-        self.port("http")
+        self.port("http", self._http_ports)
         self.port("https")
         process = self.run("idp", [sys.executable, "-m", "dev.idp", self.folder])
         process.wait_until(lambda: all(answers(self.port_of(s)) for s in ("http", "https")), 60)

@@ -50,6 +50,8 @@ class ControlPlane(Part):
     `durable=False` spares etcd its fsyncs, for data that nobody keeps.
     """
 
+    in_order = True
+
     def __init__(self, folder: Path, *, idp: IdP | None = None, durable: bool = True) -> None:
         super().__init__(folder)
         self.idp, self.durable = idp, durable

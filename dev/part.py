@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
+
+import psutil
 
 
 class PartError(Exception):
@@ -20,6 +22,9 @@ class PartError(Exception):
 class Part:
     """Something that runs, with its state in `folder`. Subclasses start processes by `run`."""
 
+    # Whether its processes must end one after the other.
+    in_order = False
+
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).absolute()
         self.processes: list[Process] = []
@@ -28,7 +33,10 @@ class Part:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Ends the processes of this part, the last one started first."""
+        """Ends the processes of this part, the last one started first, or all at once."""
+        if not self.in_order:
+            for process in self.processes:
+                process.ask_to_end()
         while self.processes:
             self.processes.pop().stop()
 
@@ -43,18 +51,24 @@ class Part:
         self.stop()
 
     def run(self, name: str, argv: Sequence[str | Path], **kwargs: Any) -> "Process":
-        """Starts a process whose log is `<folder>/<name>.log`."""
+        """Starts a process whose log is `<folder>/<name>.log`.
+
+        One of this name that an earlier start left behind, since its starter was killed, is ended
+        first.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        end_leftover(self.folder / f"{name}.pid.json")
         process = Process(name, argv, log=self.folder / f"{name}.log", **kwargs)
         self.processes.append(process)
+        self.keep(f"{name}.pid", [process.pid, psutil.Process(process.pid).create_time()])
         return process
 
     # --- what is kept in the folder between starts ---
 
-    def port(self, name: str, wanted: int = 0) -> int:
-        """A free port: the same as at the last start if it can be, else `wanted`, else any."""
+    def port(self, name: str, wanted: Iterable[int] = ()) -> int:
+        """The first wanted port that is free, else the one of the last start, else any."""
         ports = self.recall("ports", {})
-        ports[name] = free_port(*(p for p in (ports.get(name), wanted) if p))
+        ports[name] = free_port(*wanted, ports.get(name, 0))
         self.keep("ports", ports)
         return ports[name]
 
@@ -94,6 +108,7 @@ class Process:
         patience: float = 10,
     ) -> None:
         self.name, self.log, self._signal, self._patience = name, log, stop_signal, patience
+        self._asked = False
         with log.open("ab") as out:
             self.offset = out.tell()
             self._popen = subprocess.Popen(
@@ -115,10 +130,16 @@ class Process:
         """None while it runs."""
         return self._popen.poll()
 
+    def ask_to_end(self) -> None:
+        self._asked = True
+        if self.returncode is None:
+            self._popen.send_signal(self._signal)
+
     def stop(self) -> None:
         """Asks it to end, and after its patience ends its whole group."""
         if self.returncode is None:
-            self._popen.send_signal(self._signal)
+            if not self._asked:
+                self.ask_to_end()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._popen.wait(self._patience)
         # Children that it left behind are still in its group.
@@ -142,6 +163,24 @@ class Process:
             log.seek(self.offset)
             text = log.read().decode(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
+
+
+def end_leftover(record: Path, patience: float = 20) -> None:
+    """Ends the process that a file names by pid and time of start, if that still runs."""
+    try:
+        pid, created = json.loads(record.read_text())
+        process = psutil.Process(pid)
+        if process.create_time() != created:
+            return
+        group = [process, *process.children(recursive=True)]
+        process.terminate()
+        psutil.wait_procs([process], patience)
+        for left in group:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                left.kill()
+        psutil.wait_procs(group, patience)
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return
 
 
 def free_port(*wanted: int, host: str = "127.0.0.1") -> int:
