@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
@@ -41,4 +42,5 @@ class AdminSite(admin.AdminSite):
         """There is one way to sign in, the portal's."""
         if request.user.is_authenticated and not self.has_permission(request):
             raise Http404
-        return redirect_to_login(reverse("admin:index"), settings.LOGIN_URL)
+        back_to = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
+        return redirect_to_login(back_to, settings.LOGIN_URL)
