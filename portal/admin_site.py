@@ -1,7 +1,7 @@
 """Django's admin, for the portal's own admins and nobody else."""
 
 from functools import update_wrapper
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
 from django.contrib import admin
@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 
+from portal.signin.views import SignOutView
 from tenants.permissions import Role, has_role
 
 
@@ -44,3 +45,13 @@ class AdminSite(admin.AdminSite):
             raise Http404
         back_to = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
         return redirect_to_login(back_to, settings.LOGIN_URL)
+
+    def logout(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """There is one way to sign out, too: of the provider's session as well."""
+        return SignOutView.as_view()(request)
+
+    def password_change(self, request: HttpRequest, extra_context: Any = None) -> NoReturn:
+        """Nobody has a password here."""
+        raise Http404
+
+    password_change_done = password_change

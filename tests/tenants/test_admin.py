@@ -72,6 +72,17 @@ def test_admins_get_in(page):
     assert "password" not in answer.content.decode()
 
 
+def test_signing_out_is_the_portal_s():
+    client = browser(admin())
+    assert client.post("/admin/logout/").url == client.post("/oidc/logout/").url
+    assert client.get("/admin/").status_code == 302
+
+
+@pytest.mark.parametrize("page", ["password_change/", "password_change/done/", "auth/group/"])
+def test_nobody_has_a_password_or_a_group_of_django_s(page):
+    assert browser(admin()).get(f"/admin/{page}").status_code == 404
+
+
 def test_a_team_is_registered():
     actor = admin()
     answer = browser(actor).post(
