@@ -83,7 +83,7 @@ def _views(quotas: list[Usage], *, watched_at: datetime | None) -> list[QuotaVie
                     used=_number((quota.used or {}).get(resource)),
                     binding=not quota.scope and lowest.get(resource) == quota.pk,
                 )
-                for resource, hard in sorted(_limits(quota).items(), key=_order)
+                for resource, hard in sorted(_limits(quota).items(), key=order)
             ],
         )
         for quota in quotas
@@ -147,8 +147,8 @@ def _number(text: str | None) -> Decimal | None:
         return None
 
 
-def _order(limit: tuple[str, str]) -> tuple[int, str]:
-    """Accelerators first, then CPU, memory, pods and the rest."""
+def order(limit: tuple[str, str]) -> tuple[int, str]:
+    """Where a resource stands in a list: accelerators first, then CPU, memory, pods, the rest."""
     resource = limit[0]
     if "/" in resource:
         return (0, resource)

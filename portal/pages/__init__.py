@@ -1,0 +1,1 @@
+"""The first page, and what stands on every page."""

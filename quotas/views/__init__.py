@@ -1,0 +1,1 @@
+"""Pages of requests, namespaces and clusters: parse, call one service or selector, render."""
