@@ -27,4 +27,6 @@ COPY --from=build /app /app
 ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1
 USER 10001
 EXPOSE 8000
-CMD ["uvicorn", "portal.asgi:application", "--host", "0.0.0.0", "--port", "8000"]
+# Open streams would hold up a restart; browsers connect again by themselves.
+CMD ["uvicorn", "portal.asgi:application", "--host", "0.0.0.0", "--port", "8000", \
+     "--timeout-graceful-shutdown", "3"]

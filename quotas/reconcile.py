@@ -19,7 +19,7 @@ from cluster import bridge
 from cluster.amounts import check_amounts
 from cluster.client import Connection
 from cluster.errors import ClusterError, Waiting
-from cluster.names import check_group
+from cluster.names import GroupError
 from cluster.steps import STEPS, Step
 from cluster.tenant import Tenant
 from quotas.checks import name_problem, offered
@@ -94,27 +94,42 @@ def _pass(namespace_id: UUID) -> int | None:
         return namespace.generation
     members = namespace.team.team_groups.filter(role=TeamGroup.Role.MEMBER)
     groups = list(members.values_list("name", flat=True))
-    if words := _objections(namespace, grant, groups):
+    if not namespace.uid and _depends_on_nodes(grant) and not offered(namespace.cluster):
+        # Which accelerators there are is not known yet, and a key that no node offers would be
+        # taken by the API server without limiting anything. The watcher nudges when it knows.
+        work.retry(READY, "NodesUnknown", "The cluster's nodes have not been seen yet.")
+        return namespace.generation
+    try:
+        tenant = desired_tenant(namespace, grant, groups=groups, at=now)
+        words = _objections(namespace, grant, groups)
+    except GroupError as error:
+        words = str(error)
+    if words:
         work.stop(READY, "Refused", words)
         return namespace.generation
-    tenant = desired_tenant(namespace, grant, groups=groups, at=now)
     if work.converge(tenant):
         ends = grant.ends_at if grant.ends_at is not None and grant.ends_at > now else None
         work.ready(look_again=ends)
     return namespace.generation
 
 
+def _depends_on_nodes(grant: Grant) -> bool:
+    """Whether it names an accelerator, which only nodes can tell the right name of."""
+    return any("/" in key for key in grant.amounts)
+
+
 def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:
     """What the worker itself has against this grant, in the form's words; empty where nothing.
 
     The form asked the same, perhaps before the cluster was there to tell what it offers. What
-    stands already is not taken back because a node is away.
+    stands already is not taken back because a node is away, nor is an approval because the cluster
+    has shrunk since.
     """
-    there = None if namespace.uid else offered(namespace.cluster)
+    there = None if namespace.uid else offered(namespace.cluster) or None
+    found = check_amounts(grant.amounts, offered=there).values()
     problems = [
         name_problem(namespace.name),
-        *check_amounts(grant.amounts, offered=there).values(),
-        *map(check_group, groups),
+        *(problem for problem in found if problem.code != "AboveCapacity"),
     ]
     words = [str(problem) for problem in problems if problem]
     if not groups:

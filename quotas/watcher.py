@@ -12,7 +12,7 @@ from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections, connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from cluster.client import Client
@@ -167,12 +167,10 @@ def cluster_offers(cluster: Cluster, totals: Mapping[str, str]) -> None:
 
 
 def _nudge_waiting(cluster: Cluster) -> None:
-    """Nothing that waited for this cluster needs to wait for its backoff to end."""
-    waiting = Namespace.objects.filter(
-        cluster=cluster, released_at=None, observed_generation__lt=F("generation")
-    )
-    for namespace_id in waiting.values_list("pk", flat=True):
-        nudge(namespace_id)
+    """Nothing that waited for this cluster, or was refused there, waits for its time to come."""
+    behind = Q(observed_generation__lt=F("generation")) | Q(reconcile_at__isnull=False)
+    waiting = Namespace.objects.filter(behind, cluster=cluster, released_at=None)
+    nudge(*waiting.values_list("pk", flat=True))
 
 
 def namespaces_seen(
@@ -185,9 +183,7 @@ def namespaces_seen(
     else:
         there = {item["metadata"]["name"]: item["metadata"]["uid"] for item in live}
         ours = _ours(cluster, [*there, *(item["metadata"]["name"] for item in gone)])
-    for namespace in ours:
-        if namespace.uid and there.get(namespace.name) != namespace.uid:
-            nudge(namespace.pk)
+    nudge(*(n.pk for n in ours if n.uid and there.get(n.name) != n.uid))
 
 
 def quotas_seen(
@@ -223,8 +219,7 @@ def quotas_seen(
             ]
         )
         specs = {key[0]: item.spec_hard for key, item in rows.items() if key[1] == QUOTA_NAME}
-        for namespace_id in _differing(changed, specs, gone=names):
-            nudge(namespace_id)
+        nudge(*_differing(changed, specs, gone=names))
 
 
 def _usage(cluster: Cluster, item: Object, *, at: Any) -> Usage:
