@@ -139,7 +139,7 @@ def test_only_what_a_person_may_see_is_told(web, namespace):
     request = QuotaRequestFactory(team=namespace.team)
     theirs = [f"namespace:{namespace.pk}", f"team:{namespace.team.pk}", f"request:{request.pk}"]
     page = Page(
-        web, signed_in(UserFactory(groups=[])), *theirs, "requests", "nonsense", "namespace:1", "\0"
+        web, signed_in(UserFactory(groups=[])), *theirs, "requests", "nonsense", "namespace:1"
     )
     publish([*theirs, "requests"])
     page.wait("requests")
