@@ -15,7 +15,7 @@ from cluster.problem import Problem
 from cluster.quantities import parse
 from quotas.models import QuotaRequest
 from quotas.states import Status
-from tenants.models import Cluster, Namespace, Team
+from tenants.models import Cluster, Namespace, Team, TeamGroup
 from tenants.problems import sentence
 
 REASON_MAX = 2_000
@@ -92,6 +92,8 @@ def wish_problems(
     def add(field: str, text: str) -> None:
         problems.setdefault(field, []).append(text)
 
+    if not any(group.role == TeamGroup.Role.MEMBER for group in wish.team.team_groups.all()):
+        add("team", _("The team has no group of members, so nobody could work there."))
     if problem := name_problem(wish.name):
         add("name", sentence(problem))
     elif name_taken(wish.cluster, wish.name, own=own):

@@ -48,6 +48,34 @@ def test_api(kind, action):
         errors(answer, 404)
 
 
+@pytest.mark.parametrize(("kind", "action"), EVERY_PAIR, ids=pair_id)
+def test_page(kind, action):
+    person, request = kind.meet()
+    browser = Caller(person).client
+    was = trace()
+    if action == Action.SUBMIT:
+        answer = browser.get("/requests/new/")
+        # A lead of another team may ask, only not for this one.
+        offered = answer.context["form"].fields["team"] if answer.status_code == 200 else None
+        assert bool(offered and request.team in offered.queryset) == (action in kind.may)
+        return
+    if action == Action.EDIT:
+        answer, done = browser.get(f"/requests/{request.pk}/edit/"), 200
+    else:
+        sent = {"version": 1, "comment": "Too much."}
+        answer, done = browser.post(f"/requests/{request.pk}/{action}/", sent), 302
+    if action in kind.may:
+        assert answer.status_code == done, answer.content
+        assert (trace() != was) == (action != Action.EDIT)
+        return
+    assert trace() == was
+    if kind.active:
+        assert answer.status_code == (403 if kind.sees else 404)
+    else:
+        assert answer.status_code in (302, 401)
+        assert "/requests/" not in answer.headers.get("Location", "").split("?")[0]
+
+
 @pytest.mark.parametrize("kind", PEOPLE, ids=pair_id)
 def test_what_is_seen(kind):
     person, request = kind.meet()

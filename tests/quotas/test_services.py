@@ -77,6 +77,13 @@ def test_submit_and_edit_refuse_alike(stands, changes, path):
     assert stands.version == 1
 
 
+def test_a_team_in_which_nobody_works_gets_nothing(stands):
+    stands.team.team_groups.filter(role="member").delete()
+    with pytest.raises(Refused) as refused:
+        submit(stands)
+    assert set(refused.value.problems) == {"team"}
+
+
 def test_a_waiting_request_reserves_its_name_on_its_cluster(stands):
     with pytest.raises(Refused) as refused:
         submit(stands, name=stands.name)

@@ -7,7 +7,7 @@ from quotas.errors import Conflict
 from quotas.models import Grant, QuotaRequest, Review
 from quotas.states import TRANSITIONS, Action, Status, after, before
 from tenants.models import Namespace, Transition
-from tests.factories import QuotaRequestFactory, UserFactory, approver, lead_of
+from tests.factories import QuotaRequestFactory, approver, lead_of
 from tests.quotas.actions import act, trace
 
 pytestmark = pytest.mark.django_db
@@ -41,12 +41,8 @@ def test_every_state_times_every_action(status, action):
 
 
 def test_submit_makes_the_first_state():
-    request = QuotaRequestFactory.build()
-    request.team.save()
-    request.cluster.save()
-    actor = UserFactory(groups=["leads"])
-    request.team.team_groups.create(name="leads", role="lead")
-    made = act(Action.SUBMIT, actor=actor, request=request)
+    like = QuotaRequestFactory(status=Status.DENIED)
+    made = act(Action.SUBMIT, actor=lead_of(like.team), request=like)
     assert made.status == after(None, Action.SUBMIT) == Status.SUBMITTED
     line = Transition.objects.get()
     assert (line.action, line.from_state, line.to_state) == ("submit", "", "submitted")
