@@ -31,6 +31,7 @@ from dev.valkey import Valkey
 STATE = ROOT / ".state" / "demo"
 PORTAL_PORTS = range(8000, 8100)
 IDP_PORTS = range(8100, 8200)
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Demo:
@@ -42,7 +43,7 @@ class Demo:
         self.postgres = Postgres(folder / "postgres")
         self.valkey = Valkey(folder / "valkey")
         self.idp = IdP(folder / "idp", http_ports=IDP_PORTS)
-        self.cluster = ControlPlane(folder / "cluster", idp=self.idp)
+        self.cluster = ControlPlane(folder / "cluster", idp=self.idp, nodes=DEMO_NODES)
         self.kubeconfig = kubeconfig or str(self.cluster.kubeconfig)
         self.builder, self.activity = Part(folder / "build"), Part(folder / "activity")
         self.portal = Portal(
@@ -95,7 +96,6 @@ class Demo:
                 self._build()
             with step("Kubernetes with eight nodes that are not there"):
                 self.cluster.start()
-                self.cluster.add_nodes(DEMO_NODES)
         except PartError as error:
             self.cluster.stop()
             binaries.progress_file(self.progress)(0, "The cluster could not be started")
@@ -135,7 +135,7 @@ def run(kubeconfig: str) -> None:
     def end(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDS:
         signal.signal(number, end)
     with _only_one(), contextlib.ExitStack() as stack:
         stack.callback(say, "  Everything has ended; `make demo` goes on where this was.")
@@ -149,7 +149,7 @@ def run(kubeconfig: str) -> None:
             sys.exit(str(error))
         finally:
             # A second ctrl-C must not leave half of it running.
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in ENDS:
                 signal.signal(number, signal.SIG_IGN)
 
 

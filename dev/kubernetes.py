@@ -47,14 +47,21 @@ class ApiError(Exception):
 class ControlPlane(Part):
     """A control plane that trusts the provider's https issuer, where one is given.
 
-    `durable=False` spares etcd its fsyncs, for data that nobody keeps.
+    It begins with these nodes. `durable=False` spares etcd its fsyncs, for data that nobody keeps.
     """
 
     in_order = True
 
-    def __init__(self, folder: Path, *, idp: IdP | None = None, durable: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        idp: IdP | None = None,
+        nodes: Iterable[Node] = (),
+        durable: bool = True,
+    ) -> None:
         super().__init__(folder)
-        self.idp, self.durable = idp, durable
+        self.idp, self.nodes, self.durable = idp, nodes, durable
 
     def start(self, binaries: Binaries | None = None) -> Self:
         """Starts what was found or built; without `binaries`, may build for minutes first."""
@@ -64,7 +71,7 @@ class ControlPlane(Part):
         self.port("etcd")
         self.port("etcd-peer")
         self.port("apiserver")
-        for user in ("admin", "controller-manager", "scheduler", "kwok"):
+        for user in ("controller-manager", "scheduler", "kwok"):
             self._write_kubeconfig(user)
         etcd = self._start_etcd(binaries)
         apiserver = self._start_apiserver(binaries, etcd)
@@ -74,6 +81,9 @@ class ControlPlane(Part):
         controllers.wait_until(
             lambda: self.exists("/api/v1/namespaces/default/serviceaccounts/default")
         )
+        self.add_nodes(self.nodes)
+        # Last, so that who waits for this file finds a cluster with nodes.
+        self._write_kubeconfig("admin")
         return self
 
     # --- where it is ---

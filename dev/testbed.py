@@ -42,7 +42,9 @@ class Parts:
         self.postgres = Postgres(folder / "postgres", durable=False)
         self.valkey = Valkey(folder / "valkey")
         self.idp = IdP(folder / "idp")
-        self.control_plane = ControlPlane(folder / "cluster", idp=self.idp, durable=False)
+        self.control_plane = ControlPlane(
+            folder / "cluster", idp=self.idp, nodes=DEMO_NODES, durable=False
+        )
 
 
 # --- the process that runs them -----------------------------------------------------------------
@@ -90,7 +92,6 @@ class Testbed(Parts):
         if reason := self.ensure("idp"):
             raise PartError(reason)
         self._start(self.control_plane)
-        self.control_plane.add_nodes(DEMO_NODES)
 
 
 class _Answer(socketserver.StreamRequestHandler):
