@@ -64,7 +64,8 @@ def _page(
     template = "signin/refused.html#notice" if only_notice else "signin/refused.html"
     response = render(request, template, context, status=status)
     if only_notice:
-        response.headers.update(NOTICE_HEADERS)
+        for name, value in NOTICE_HEADERS.items():
+            response[name] = value
     add_never_cache_headers(response)
     return response
 
