@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _whole_portal(settings, _pages):
+def _whole_portal(settings):
     settings.ROOT_URLCONF = "portal.urls"
 
 
@@ -79,7 +79,7 @@ def test_the_page_has_no_inline_script_and_no_foreign_address():
     assert script.headers["Content-Type"].startswith("application/javascript")
 
 
-def test_addresses_that_are_not_there(client):
+def test_addresses_that_are_not_there():
     answer = Caller().get("../nothing/")
     assert answer.status_code == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
