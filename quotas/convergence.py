@@ -50,7 +50,7 @@ class StepView:
 
 @dataclass(frozen=True, kw_only=True)
 class Convergence:
-    """All steps in order, and what they come to."""
+    """All steps in order, and what they come to; `message` says what none of the steps says."""
 
     health: Health
     label: str
@@ -61,27 +61,30 @@ class Convergence:
 
 def convergence_of(namespace: Namespace) -> Convergence:
     """How far this namespace has come. Its cluster must be loaded."""
+    health = _health(namespace)
     steps: list[StepView] = []
     stuck = False
     for type in (*(step.condition for step in STEPS), READY):
         condition = condition_of(namespace.conditions, type)
-        state = _state(condition, stuck=stuck)
-        stuck = stuck or state != "done"
+        state = _state(condition, stuck=stuck, stopped=health in ("failed", "scheduled"))
+        # Whatever comes after a step that is not done can't have been done for good either.
+        stuck = stuck or state in ("current", "waiting", "failed")
+        told = condition if state in ("waiting", "failed") else None
         steps.append(
             StepView(
                 type=type,
                 label=_(LABELS.get(type, type)),
                 state=state,
-                reason=condition["reason"] if condition else "",
-                message=condition["message"] if condition and state != "done" else "",
+                reason=told["reason"] if told else "",
+                message=told["message"] if told else "",
                 since=condition["lastTransitionTime"] if condition else "",
             )
         )
-    health = _health(namespace)
+    message = _message(namespace, health)
     return Convergence(
         health=health,
         label=_(HEALTH[health]),
-        message=_message(namespace, health),
+        message="" if any(step.message == message for step in steps) else message,
         steps=steps,
         done=sum(step.state == "done" for step in steps),
     )
@@ -92,16 +95,15 @@ def is_away(cluster: Cluster) -> bool:
     return cluster.lost_since is not None or cluster.watched_at is None
 
 
-def _state(condition: Condition | None, *, stuck: bool) -> StepState:
-    status = condition["status"] if condition else None
-    if status == "True":
+def _state(condition: Condition | None, *, stuck: bool, stopped: bool) -> StepState:
+    if condition is None:
+        return "pending" if stuck or stopped else "current"
+    if condition["status"] == "True":
         return "done"
     # Ready repeats what an earlier step said: one place is enough to say it.
-    if stuck:
+    if stuck or condition["reason"] == NOT_STARTED:
         return "pending"
-    if status == "False" and condition and condition["reason"] != NOT_STARTED:
-        return "failed"
-    return "waiting" if status else "current"
+    return "failed" if condition["status"] == "False" else "waiting"
 
 
 def _health(namespace: Namespace) -> Health:

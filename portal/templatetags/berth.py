@@ -20,6 +20,7 @@ from django.utils.translation import gettext_noop
 
 from cluster.quantities import QuantityError, human
 from quotas.convergence import Convergence, convergence_of
+from quotas.models import Amounts
 from quotas.states import Status
 from quotas.usage import QuotaView, label, order
 from tenants.models import Cluster, Namespace, Transition, User
@@ -134,6 +135,21 @@ def amount_rows(amounts: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 
 @register.filter
+def limit_rows(source: Amounts) -> list[tuple[str, str, str]]:
+    """A container's defaults: resource, request, limit; `–` where there is none."""
+    requests, limits = source.limit_default_request, source.limit_default
+    names = {"cpu": _("CPU"), "memory": _("Memory")}
+    return [
+        (
+            names.get(resource, resource),
+            _human(resource, requests.get(resource, "–")),
+            _human(resource, limits.get(resource, "–")),
+        )
+        for resource in sorted(requests.keys() | limits.keys())
+    ]
+
+
+@register.filter
 def amounts_line(amounts: Mapping[str, str]) -> str:
     """Amounts in one line, the most wanted first."""
     shown = amount_rows(amounts)[:BRIEF_ROWS]
@@ -191,6 +207,20 @@ def clock(moment: str) -> str:
     """The time of day of a condition's RFC 3339 text, to the millisecond: steps are quick."""
     parsed = parse_datetime(moment)
     return f"{timezone.localtime(parsed):%H:%M:%S.%f}"[:-3] if parsed else ""
+
+
+@register.filter
+def ago(moment: datetime) -> str:
+    """`just now`, `3 minutes ago`."""
+    if timezone.now() - moment < FRESH:
+        return _("just now")
+    return _("%(age)s ago") % {"age": timesince(moment, depth=1)}
+
+
+@register.filter
+def initial(user: User) -> str:
+    """One letter for a person."""
+    return str(user)[:1].upper()
 
 
 @register.filter

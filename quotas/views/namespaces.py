@@ -5,6 +5,7 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from cluster.names import GroupError, subject
+from cluster.tenant import QUOTA_NAME
 from quotas.convergence import convergence_of
 from quotas.selectors import namespaces_granted
 from quotas.usage import usage_of
@@ -51,10 +52,13 @@ def namespace_detail(request: HttpRequest, cluster: str, name: str) -> HttpRespo
     context = {
         "namespace": namespace,
         "grant": grants[0] if grants else None,
-        "quotas": usage_of([namespace])[namespace.pk],
+        # Our own quota first, then those that others made.
+        "quotas": sorted(usage_of([namespace])[namespace.pk], key=lambda q: q.name != QUOTA_NAME),
         "convergence": convergence_of(namespace),
         "subjects": _subjects(namespace),
-        "history": history_of(user, namespace=namespace),
+        "history": history_of(
+            user, namespace=namespace, request_id=grants[0].request_id if grants else None
+        ),
         "topics": [f"namespace:{namespace.pk}"],
     }
     return page(request, "quotas/namespace_detail.html", context)
