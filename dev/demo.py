@@ -64,11 +64,9 @@ class Demo:
         ):
             with step(title):
                 self._stack.enter_context(part)
-        with step("migrations"):
-            self.portal.manage("migrate", "--verbosity", "0")
-        with step("people, teams and requests"):
-            undecided = [] if self._own else ["--undecided"]
-            self.portal.python("-m", "dev.seed", self.kubeconfig, self.idp.issuer, *undecided)
+        with step("migrations, people, teams and requests"):
+            # On somebody's own cluster nothing is made before somebody says so.
+            self.portal.seed(self.kubeconfig, requests="decided" if self._own else "waiting")
         if self._own:
             binaries.progress_file(self.progress)(0, "The cluster is starting")
         # Ends after the portal: an API server waits for those who watch it.
@@ -126,10 +124,10 @@ class Demo:
         say(f"\n  Berth: {self.portal.url}\n\n  Sign in there as")
         for person in EVERYBODY:
             say(f"    {person.subject:16} {person.note}")
-        say(f"\n  Logs are in {self._folder.relative_to(ROOT)}; ctrl-C ends everything.\n")
+        say(f"\n  Logs are in {os.path.relpath(self._folder)}; ctrl-C ends everything.\n")
 
 
-def run(kubeconfig: str) -> None:
+def run(state: Path, kubeconfig: str) -> None:
     """Runs until a signal; leaves no process."""
 
     def end(*_: object) -> None:
@@ -137,9 +135,9 @@ def run(kubeconfig: str) -> None:
 
     for number in ENDS:
         signal.signal(number, end)
-    with _only_one(), contextlib.ExitStack() as stack:
+    with _only_one(state), contextlib.ExitStack() as stack:
         stack.callback(say, "  Everything has ended; `make demo` goes on where this was.")
-        demo = Demo(STATE, kubeconfig, stack)
+        demo = Demo(state, kubeconfig, stack)
         try:
             demo.start()
             demo.watch()
@@ -153,21 +151,21 @@ def run(kubeconfig: str) -> None:
                 signal.signal(number, signal.SIG_IGN)
 
 
-def reset() -> None:
+def reset(state: Path) -> None:
     """Ends what a killed demo left, and forgets everything."""
-    with _only_one():
-        for record in STATE.glob("*/*.pid.json"):
+    with _only_one(state):
+        for record in state.glob("*/*.pid.json"):
             end_leftover(record)
-        for path in STATE.iterdir():
+        for path in state.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
     say("The demo starts anew next time.")
 
 
 @contextlib.contextmanager
-def _only_one() -> Iterator[None]:
-    STATE.mkdir(parents=True, exist_ok=True)
-    with (STATE / "lock").open("w") as file:
+def _only_one(state: Path) -> Iterator[None]:
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -178,10 +176,12 @@ def _only_one() -> Iterator[None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reset", action="store_true", help="forget what is kept")
-    if parser.parse_args().reset:
-        reset()
+    parser.add_argument("--state", type=Path, default=STATE, help="the folder of what is kept")
+    arguments = parser.parse_args()
+    if arguments.reset:
+        reset(arguments.state)
     else:
-        run(os.environ.get("KUBECONFIG", ""))
+        run(arguments.state, os.environ.get("KUBECONFIG", ""))
 
 
 if __name__ == "__main__":

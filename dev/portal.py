@@ -56,14 +56,11 @@ class Portal(Part):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port_of('web')}"
 
-    def manage(self, *args: str | Path) -> str:
-        """Runs a command to its end; what it says. Raises PartError."""
-        return self.python(ROOT / "manage.py", *args)
-
-    def python(self, *args: str | Path) -> str:
-        """Runs Python with the product's environment to its end; what it says."""
+    def seed(self, kubeconfig: str | Path, *, requests: str) -> None:
+        """Makes the tables and the rows of dev/seed.py. Raises PartError."""
+        argv = ["-m", "dev.seed", str(kubeconfig), self._idp.issuer, "--requests", requests]
         done = subprocess.run(
-            [sys.executable, *args],
+            [sys.executable, *argv],
             env={**os.environ, **self.environment},
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
@@ -72,15 +69,14 @@ class Portal(Part):
             text=True,
         )
         if done.returncode:
-            raise PartError(
-                f"{' '.join(map(str, args))} ended with {done.returncode}:\n{done.stdout}"
-            )
-        return done.stdout
+            raise PartError(f"dev.seed ended with {done.returncode}:\n{done.stdout}")
 
     def start(self) -> Self:
         """Starts the web server and the rest; up when the web server answers."""
         port = self.port("web", self._ports)
-        web = self._run("web", "uvicorn", "portal.asgi:application", "--port", str(port))
+        # Open pages keep their streams open for as long as they can; ctrl-C should not wait for it.
+        options = ("--port", str(port), "--timeout-graceful-shutdown", "2")
+        web = self._run("web", "uvicorn", "portal.asgi:application", *options)
         celery = ("celery", "--app", "portal")
         threads = ("--pool", "threads", "--concurrency", "8")
         self._run("worker", *celery, "worker", *threads, "--loglevel", "INFO")

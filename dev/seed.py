@@ -1,19 +1,22 @@
 """What stands in the demo's database: people, teams, a cluster, requests and decisions.
 
-`python -m dev.seed KUBECONFIG ISSUER [--undecided]` may be run again: what stands is left as it is.
-Everything goes through the services, as if the people had done it.
+`python -m dev.seed KUBECONFIG ISSUER` brings the database up to date first. It may be run again:
+what stands is left as it is. Everything goes through the services, as if the people had done it.
 """
 
 import argparse
 from datetime import timedelta
 
 import django
+from django.core.management import call_command
 from django.utils import timezone
 
 from dev import people
 from dev.people import EVERYBODY, Person
 
 CLUSTER = "demo"
+# None; all waiting, for whoever tries the demo to decide; or most of them decided.
+REQUESTS = ("none", "waiting", "decided")
 # The amounts of an ordinary team's namespace.
 ORDINARY = {
     "requests.cpu": "20",
@@ -48,8 +51,8 @@ TEAMS = (
 )
 
 
-def seed(*, kubeconfig: str, issuer: str, decided: bool) -> None:
-    """Make the demo's rows. `decided=False` leaves every request to whoever tries the demo."""
+def seed(*, kubeconfig: str, issuer: str, requests: str) -> None:
+    """Make the demo's rows; `requests` is one of REQUESTS."""
     from quotas.checks import Wish
     from quotas.models import QuotaRequest
     from quotas.services import request_approve, request_deny, request_submit
@@ -82,6 +85,9 @@ def seed(*, kubeconfig: str, issuer: str, decided: bool) -> None:
         groups = [(TeamGroup.Role.LEAD, leads), (TeamGroup.Role.MEMBER, members)]
         found = Team.objects.filter(slug=slug).first()
         teams[slug] = found or team_save(actor=None, team=Team(slug=slug, name=name), groups=groups)
+    if requests == "none":
+        return
+    decided = requests == "decided"
 
     def ask(
         who: Person, team: str, name: str, amounts: dict[str, str], reason: str
@@ -125,11 +131,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kubeconfig")
     parser.add_argument("issuer")
-    parser.add_argument("--undecided", action="store_true", help="approve and deny nothing")
+    parser.add_argument("--requests", choices=REQUESTS, default="decided")
     arguments = parser.parse_args()
     django.setup()
-    seed(
-        kubeconfig=arguments.kubeconfig,
-        issuer=arguments.issuer,
-        decided=not arguments.undecided,
-    )
+    # Here and not in a process of its own, since loading Django takes longer than this.
+    call_command("migrate", verbosity=0)
+    seed(**vars(arguments))
