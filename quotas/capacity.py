@@ -1,7 +1,7 @@
 """What clusters offer in all, how much of it is promised, and how much of that is used."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -132,10 +132,12 @@ def _used(clusters: Collection[Cluster]) -> dict[UUID, dict[str, Decimal]]:
     return _sum(own.values_list("cluster_id", "used"))
 
 
-def _sum(rows: Collection[tuple[UUID, Mapping[str, str]]]) -> dict[UUID, dict[str, Decimal]]:
+def _sum(
+    rows: Iterable[tuple[UUID, Mapping[str, str] | None]],
+) -> dict[UUID, dict[str, Decimal]]:
     sums: dict[UUID, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     for cluster, amounts in rows:
-        for resource, text in amounts.items():
+        for resource, text in (amounts or {}).items():
             try:
                 sums[cluster][resource] += _parse(text)
             except QuantityError:  # somebody else's writing; what can't be read adds nothing

@@ -1,5 +1,8 @@
 """Pages of namespaces: what was granted, what is used, how far the cluster has come."""
 
+from collections import Counter
+from collections.abc import Collection
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
@@ -8,7 +11,7 @@ from cluster.names import GroupError, subject
 from cluster.tenant import QUOTA_NAME
 from quotas.convergence import convergence_of
 from quotas.selectors import namespaces_granted
-from quotas.usage import usage_of
+from quotas.usage import QuotaView, usage_of
 from quotas.views.history import history_of
 from tenants.models import Namespace, TeamGroup
 from tenants.rendering import page, page_of, person
@@ -49,11 +52,13 @@ def namespace_detail(request: HttpRequest, cluster: str, name: str) -> HttpRespo
         released_at=None,
     )
     grants = namespace.live_grants  # type: ignore[attr-defined]
+    # Our own quota first, then those that others made.
+    quotas = sorted(usage_of([namespace])[namespace.pk], key=lambda q: q.name != QUOTA_NAME)
     context = {
         "namespace": namespace,
         "grant": grants[0] if grants else None,
-        # Our own quota first, then those that others made.
-        "quotas": sorted(usage_of([namespace])[namespace.pk], key=lambda q: q.name != QUOTA_NAME),
+        "quotas": quotas,
+        "contested": _contested(quotas),
         "convergence": convergence_of(namespace),
         "subjects": _subjects(namespace),
         "history": history_of(
@@ -62,6 +67,12 @@ def namespace_detail(request: HttpRequest, cluster: str, name: str) -> HttpRespo
         "topics": [f"namespace:{namespace.pk}"],
     }
     return page(request, "quotas/namespace_detail.html", context)
+
+
+def _contested(quotas: Collection[QuotaView]) -> set[str]:
+    """The resources that several quotas limit for every pod, so that one of them binds."""
+    counted = Counter(row.resource for quota in quotas if not quota.scope for row in quota.rows)
+    return {resource for resource, times in counted.items() if times > 1}
 
 
 def _subjects(namespace: Namespace) -> list[tuple[str, str]]:

@@ -183,8 +183,7 @@ def _fill_in(
                     return _detail(request, asked, conflict=conflict.sentence)
                 # What was typed may be sent again, over what stands now.
                 form.add_error(None, str(conflict.sentence))
-                form.data = form.data.copy()
-                form.data["key"] = str(uuid4())
+                form.data = {**request.POST.dict(), "key": str(uuid4())}
                 status = 409
             else:
                 messages.success(request, done)
