@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -232,7 +233,7 @@ def broker():
 
 
 def queue(valkey):
-    return sum(valkey.llen(key) for key in valkey.keys("*:celery"))
+    return valkey.llen(f"{settings.REDIS_PREFIX}celery")
 
 
 @pytest.mark.django_db(transaction=True)
