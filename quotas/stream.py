@@ -18,7 +18,7 @@ from uuid import UUID
 import redis.asyncio as redis
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connection
+from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
@@ -141,7 +141,7 @@ def _data(topics: list[str]) -> dict[str, str]:
         namespaces = list(Namespace.objects.select_related("cluster").filter(pk__in=ids))
         usage = usage_of(namespaces) if namespaces else {}
     finally:
-        connection.close()
+        connections.close_all()
     return {
         f"namespace:{namespace.pk}": json.dumps(
             {
@@ -222,6 +222,8 @@ def stream(request: HttpRequest) -> StreamingHttpResponse:
 
 
 async def _events(topics: set[str], *, until: float) -> AsyncIterator[str]:
+    # The request is over only when the page closes; it must not keep its connection until then.
+    await sync_to_async(connections.close_all)()
     with _hub().listen(topics) as listener:
         yield "retry: 2000\n\n"
         # What changed between the page's making and now.

@@ -169,7 +169,6 @@ def test_many_open_pages_hold_up_no_other(web, namespace, usage):
     publish([topic])
     for page in pages:
         page.wait(topic, pods="7")
-        page.response.close()
 
 
 def test_pages_hear_again_after_the_broker_was_away(web, namespace, usage, valkey):
