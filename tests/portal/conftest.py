@@ -1,11 +1,8 @@
 """Providers to sign in with, and a browser's way through them."""
 
-import copy
 import time
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import oidc_provider_mock
 import pytest
 import requests
 
@@ -17,10 +14,6 @@ from tests.portal.hostile import Provider
 def _pages(settings):
     settings.ROOT_URLCONF = "tests.portal.urls"
     settings.ALLOWED_HOSTS = ["testserver"]
-    # A bare layout: what stands around these pages has tests of its own.
-    templates = copy.deepcopy(settings.TEMPLATES)
-    templates[0]["DIRS"].insert(0, Path(__file__).parent / "templates")
-    settings.TEMPLATES = templates
 
 
 @pytest.fixture
@@ -32,28 +25,21 @@ def provider(settings):
     provider.close()
 
 
-@pytest.fixture(scope="session")
-def _mock_idp():
-    with oidc_provider_mock.run_server_in_thread() as server:
-        yield f"http://localhost:{server.server_port}"
-
-
 @pytest.fixture
-def mock_idp(_mock_idp, settings):
-    """A provider that works; its address."""
+def demo_idp(idp, settings):
+    """The demo's provider, which works."""
     _use(
         settings,
         {
-            "OIDC_ISSUER": _mock_idp,
-            "OIDC_OP_AUTHORIZATION_ENDPOINT": f"{_mock_idp}/oauth2/authorize",
-            "OIDC_OP_TOKEN_ENDPOINT": f"{_mock_idp}/oauth2/token",
-            "OIDC_OP_USER_ENDPOINT": f"{_mock_idp}/userinfo",
-            "OIDC_OP_JWKS_ENDPOINT": f"{_mock_idp}/jwks",
-            "OIDC_OP_LOGOUT_ENDPOINT": f"{_mock_idp}/oauth2/end_session",
-            "OIDC_API_AUDIENCES": ["berth"],
+            "OIDC_ISSUER": idp.issuer,
+            "OIDC_OP_AUTHORIZATION_ENDPOINT": f"{idp.issuer}/oauth2/authorize",
+            "OIDC_OP_TOKEN_ENDPOINT": f"{idp.issuer}/oauth2/token",
+            "OIDC_OP_USER_ENDPOINT": f"{idp.issuer}/userinfo",
+            "OIDC_OP_JWKS_ENDPOINT": f"{idp.issuer}/jwks",
+            "OIDC_OP_LOGOUT_ENDPOINT": f"{idp.issuer}/oauth2/end_session",
         },
     )
-    return _mock_idp
+    return idp
 
 
 def _use(settings, values):
@@ -63,15 +49,16 @@ def _use(settings, values):
 
 
 @pytest.fixture
-def walk(client):
-    """Signs in at the working provider as this subject, with these claims; the last response."""
+def walk(client, demo_idp):
+    """Opens a page and signs in as this person when asked to; the last response."""
 
-    def walk(idp, sub, path="/form/", **claims):
-        requests.put(f"{idp}/users/{sub}", json=claims, timeout=5).raise_for_status()
+    def walk(person, path="/form/"):
         response = client.get(path)
-        while response.status_code == 302 and not response.url.startswith(idp):
+        while response.status_code == 302 and not response.url.startswith(demo_idp.issuer):
             response = client.get(response.url)
-        back = requests.post(response.url, data={"sub": sub}, allow_redirects=False, timeout=5)
+        back = requests.post(
+            response.url, data={"sub": person.subject}, allow_redirects=False, timeout=5
+        )
         return client.get(back.headers["Location"])
 
     return walk

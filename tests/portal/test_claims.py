@@ -40,16 +40,17 @@ def test_groups_of_every_shape(claims, groups):
     "claims",
     [
         {"groups": 7},
-        {"groups": ["a", 7]},
-        {"groups": {}},
-        {"hasgroups": True},
-        {"groups": ["\x00"]},
+        {"groups": ["secret-team", 7]},
+        {"groups": {"secret-team": 1}},
+        {"groups": ["secret-team\x00"]},
+        {"groups": ["secret-team"], "hasgroups": True},
     ],
 )
 def test_refused_groups_leave_a_reason_without_their_content(claims, caplog):
     with caplog.at_level(logging.WARNING):
-        groups_of(claims, claim="groups")
+        assert groups_of(claims, claim="groups") is None
     assert "groups unknown" in caplog.text
+    assert "secret" not in caplog.text
 
 
 @pytest.mark.parametrize(

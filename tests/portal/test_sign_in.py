@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from jwt.utils import base64url_encode
 
+from dev.people import ALPHA_MEMBER
 from portal.signin import tokens
 from tenants.models import User
 from tests.portal.hostile import CLIENT, key, public_pem
@@ -24,13 +25,25 @@ def failed(response, status):
     return page
 
 
-def test_the_way_in_and_back_to_the_page(walk, mock_idp, client):
-    response = walk(mock_idp, "ada", "/form/?a=1", name="Ada", email="Ada@x", groups=["alpha"])
+def test_the_way_in_and_back_to_the_page(walk, demo_idp, client):
+    response = walk(ALPHA_MEMBER, "/form/?a=1")
     assert (response.status_code, response.url) == (302, "/form/?a=1")
     user = User.objects.get()
     assert client.get("/form/").json()["user"] == str(user.pk)
-    assert (user.issuer, user.subject, user.name) == (mock_idp, "ada", "Ada")
-    assert (user.email, user.groups) == ("Ada@x", ["alpha"])
+    assert (user.issuer, user.subject) == (demo_idp.issuer, ALPHA_MEMBER.subject)
+    assert (user.name, user.email) == (ALPHA_MEMBER.name, ALPHA_MEMBER.email)
+    assert user.groups == list(ALPHA_MEMBER.groups)
+
+
+def test_a_provider_without_a_session_of_its_own_asks_and_the_page_is_not_lost(
+    walk, grow_old, client
+):
+    walk(ALPHA_MEMBER)
+    grow_old()
+    refused = walk(ALPHA_MEMBER, "/form/?b=2")  # prompt=none: login_required
+    assert refused.url.startswith("/oidc/authenticate/?next=")
+    assert walk(ALPHA_MEMBER, refused.url).url == "/form/?b=2"
+    assert client.get("/form/").status_code == 200
 
 
 def test_code_flow_with_pkce_nonce_and_state(client, provider, sign_in):

@@ -1,11 +1,13 @@
-"""The portal's sign-in and health, with a few pages of ours to protect."""
+"""The portal, and a few pages of ours to protect."""
 
 import json
 
 from django.http import HttpResponse, JsonResponse
-from django.urls import include, path
+from django.urls import path
 from rest_framework.response import Response
-from rest_framework.views import APIView, exception_handler
+from rest_framework.views import APIView
+
+from portal import urls as portal_urls
 
 
 def form(request):
@@ -25,9 +27,6 @@ echo.login_required = False
 
 
 class Me(APIView):
-    def get_exception_handler(self):
-        return exception_handler
-
     def get(self, request):
         user = request.user
         return Response(
@@ -38,12 +37,10 @@ class Me(APIView):
 
 
 urlpatterns = [
-    path("", include("portal.signin.urls")),
-    path("health/", include("portal.health.urls")),
     path("form/", form),
     path("stream/", stream),
     path("echo/", echo),
     path("echo/<path:text>", echo),
-    path("api/v1/me/", Me.as_view()),
-    path("", form),
+    path("who/", Me.as_view()),
+    *portal_urls.urlpatterns,
 ]
