@@ -27,7 +27,7 @@ class Site:
     @cached_property
     def leads(self) -> bool:
         """Whether the person leads a team, and so may ask for something. One query."""
-        return bool(self._user) and teams_led(self._user).exists()
+        return self._user is not None and teams_led(self._user).exists()
 
     @cached_property
     def progress(self) -> dict[str, Any] | None:

@@ -83,7 +83,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return found
 
 
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class BearerScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document describes bearer tokens."""
 
     target_class = BearerAuthentication
@@ -93,7 +93,7 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return build_bearer_security_scheme_object("Authorization", "Bearer", "JWT")
 
 
-class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class SessionScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document describes the session's cookie."""
 
     target_class = SessionAuthentication

@@ -106,5 +106,5 @@ def _failures(part: str) -> Iterator[None]:
         TypeError,
         AttributeError,
     ) as error:
-        log.warning("sign-in failed, %s: %s: %s", part, type(error).__name__, error)
+        log.warning("sign-in failed, %s: %s: %.500s", part, type(error).__name__, error)
         raise SignInFailed(UNREACHABLE, status=503) from error
