@@ -24,7 +24,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEBUG = env.bool("BERTH_DEBUG", default=False)
 SECRET_KEY = env.str("BERTH_SECRET_KEY")
 ALLOWED_HOSTS = env.list("BERTH_ALLOWED_HOSTS", default=["127.0.0.1", "localhost"])
-CSRF_TRUSTED_ORIGINS = env.list("BERTH_TRUSTED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("BERTH_TRUSTED_ORIGINS", default=[])
 # True where people reach the portal over https: then cookies are marked Secure and HSTS is sent.
 HTTPS = env.bool("BERTH_HTTPS", default=not DEBUG)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
