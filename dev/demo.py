@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from dev import binaries
@@ -57,25 +58,30 @@ class Demo:
 
     def start(self) -> None:
         """The portal answers first, with what it tells of a cluster that is not there yet."""
-        for title, part in (
-            ("PostgreSQL", self.postgres),
-            ("Valkey", self.valkey),
-            ("identity provider", self.idp),
-        ):
-            with step(title):
-                self._stack.enter_context(part)
+        pool = self._stack.enter_context(ThreadPoolExecutor(1))
+        for part in (self.postgres, self.valkey, self.idp, self.cluster):
+            # Ends after the portal: an API server, for one, waits for those who watch it.
+            self._stack.callback(part.stop)
+        found = binaries.find()
+        self.idp.prepare()
+        idp = pool.submit(self.idp.start, prepared=True)
+        cluster = pool.submit(self.cluster.start, found) if self._own and found else None
+        with step("PostgreSQL"):
+            self.postgres.start()
+        with step("Valkey"):
+            self.valkey.start()
         with step("migrations, people, teams and requests"):
             # On somebody's own cluster nothing is made before somebody says so.
             self.portal.seed(self.kubeconfig, requests="decided" if self._own else "waiting")
         if self._own:
             binaries.progress_file(self.progress)(0, "The cluster is starting")
-        # Ends after the portal: an API server waits for those who watch it.
-        self._stack.callback(self.cluster.stop)
         with step("web, worker, beat and watcher"):
             self._stack.enter_context(self.portal)
+        with step("identity provider"):
+            idp.result()
         self._tell()
         if self._own:
-            self._start_cluster()
+            self._wait_for_cluster(cluster, pool)
 
     def watch(self) -> None:
         """Waits until ctrl-C, and tells once of each process that ends by itself."""
@@ -88,13 +94,16 @@ class Demo:
                     say(f"  ✗ {process.name} ended with {process.returncode}: see {process.log}")
             time.sleep(1)
 
-    def _start_cluster(self) -> None:
+    def _wait_for_cluster(
+        self, cluster: Future[ControlPlane] | None, pool: ThreadPoolExecutor
+    ) -> None:
         try:
-            if binaries.find() is None:
+            if cluster is None:
                 self._build()
+                cluster = pool.submit(self.cluster.start)
             with step("Kubernetes with eight nodes that are not there"):
-                self.cluster.start()
-        except PartError as error:
+                cluster.result()
+        except (PartError, binaries.Unavailable) as error:
             self.cluster.stop()
             binaries.progress_file(self.progress)(0, "The cluster could not be started")
             say(f"The portal runs without a cluster: {error}")

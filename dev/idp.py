@@ -40,10 +40,15 @@ class IdP(Part):
         super().__init__(folder)
         self._http_ports = http_ports
 
-    def start(self) -> Self:
+    def prepare(self) -> None:
+        """Chooses ports and makes the certificate; who needs only these need not wait for more."""
         self._make_certificate()
         self.port("http", self._http_ports)
         self.port("https")
+
+    def start(self, *, prepared: bool = False) -> Self:
+        if not prepared:
+            self.prepare()
         process = self.run("idp", [sys.executable, "-m", "dev.idp", self.folder])
         process.wait_until(lambda: all(answers(self.port_of(s)) for s in ("http", "https")), 60)
         return self

@@ -7,6 +7,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,12 +29,18 @@ class Part:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).absolute()
         self.processes: list[Process] = []
+        self._lock, self._ending = threading.Lock(), False
 
     def start(self) -> Self:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Ends the processes of this part, the last one started first, or all at once."""
+        """Ends the processes of this part, the last one started first, or all at once.
+
+        Another thread that is still starting it then gets PartError.
+        """
+        with self._lock:
+            self._ending = True
         if not self.in_order:
             for process in self.processes:
                 process.ask_to_end()
@@ -58,9 +65,13 @@ class Part:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         end_leftover(self.folder / f"{name}.pid.json")
-        process = Process(name, argv, log=self.folder / f"{name}.log", **kwargs)
-        self.processes.append(process)
-        self.keep(f"{name}.pid", [process.pid, psutil.Process(process.pid).create_time()])
+        with self._lock:
+            if self._ending:
+                raise PartError(f"{name} is not started: it is being ended")
+            process = Process(name, argv, log=self.folder / f"{name}.log", **kwargs)
+            self.processes.append(process)
+        created = psutil.Process(process.pid).create_time()
+        self.keep(f"{name}.pid", [process.pid, created, process.stop_signal])
         return process
 
     # --- what is kept in the folder between starts ---
@@ -107,7 +118,7 @@ class Process:
         stop_signal: signal.Signals = signal.SIGTERM,
         patience: float = 10,
     ) -> None:
-        self.name, self.log, self._signal, self._patience = name, log, stop_signal, patience
+        self.name, self.log, self.stop_signal, self._patience = name, log, stop_signal, patience
         self._asked = False
         with log.open("ab") as out:
             self.offset = out.tell()
@@ -133,7 +144,7 @@ class Process:
     def ask_to_end(self) -> None:
         self._asked = True
         if self.returncode is None:
-            self._popen.send_signal(self._signal)
+            self._popen.send_signal(self.stop_signal)
 
     def stop(self) -> None:
         """Asks it to end, and after its patience ends its whole group."""
@@ -165,15 +176,15 @@ class Process:
         return "\n".join(text.splitlines()[-lines:])
 
 
-def end_leftover(record: Path, patience: float = 20) -> None:
+def end_leftover(record: Path, patience: float = 3) -> None:
     """Ends the process that a file names by pid and time of start, if that still runs."""
     try:
-        pid, created = json.loads(record.read_text())
+        pid, created, stop_signal = json.loads(record.read_text())
         process = psutil.Process(pid)
         if process.create_time() != created:
             return
         group = [process, *process.children(recursive=True)]
-        process.terminate()
+        process.send_signal(stop_signal)
         psutil.wait_procs([process], patience)
         for left in group:
             with contextlib.suppress(psutil.NoSuchProcess):
