@@ -7,7 +7,6 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-
 from cluster.steps import STEPS
 from quotas.models import QuotaRequest, Usage
 from tenants.models import Namespace
