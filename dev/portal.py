@@ -83,7 +83,7 @@ class Portal(Part):
         schedule = self.folder / "beat.schedule"
         self._run("beat", *celery, "beat", "--schedule", str(schedule), "--pidfile=")
         self._run("watcher", str(ROOT / "manage.py"), "watch_usage", module=False)
-        web.wait_until(self._is_up)
+        web.wait_until(self._is_up, 120)
         return self
 
     def _run(self, name: str, *args: str, module: bool = True) -> Process:
