@@ -15,9 +15,9 @@ from cluster.errors import AlreadyExists, Conflict, Invalid, NameTaken, NotFound
 from cluster.quantities import same
 from cluster.tenant import (
     NAMESPACE_ID_LABEL,
-    QUOTA_NAME,
     Object,
     Tenant,
+    guard_manifest,
     limit_range_manifest,
     namespace_manifest,
     own_labels,
@@ -72,40 +72,56 @@ async def limits_applied(client: Client, tenant: Tenant) -> None:
 
 
 async def quota_applied(client: Client, tenant: Tenant) -> None:
-    """The quota asks for exactly our amounts, whoever else has written to it."""
+    """The quotas ask for exactly our amounts, whoever else has written to them."""
+    for manifest in _quotas(tenant):
+        await _apply_exactly(client, manifest)
+
+
+async def _apply_exactly(client: Client, manifest: Object) -> None:
+    """Apply a quota, and take out what others have put into it."""
+    name, namespace = manifest["metadata"]["name"], manifest["metadata"]["namespace"]
     for _ in range(CLEANING_TRIES):
-        live = await client.apply(quota_manifest(tenant))
-        spec = live.get("spec") or {}
+        live = await client.apply(manifest)
+        spec = live["spec"]
         if spec.get("scopes"):
             raise Invalid(
-                f"ResourceQuota {QUOTA_NAME} was made by somebody else for the scopes"
+                f"ResourceQuota {name} was made by somebody else for the scopes"
                 f" {', '.join(spec['scopes'])} only, and these cannot be changed. Remove it."
             )
-        foreign = _foreign(spec, tenant)
+        foreign = _foreign(spec, manifest["spec"]["hard"])
         if not foreign:
             return
         version = live["metadata"]["resourceVersion"]
         body = {"metadata": {"resourceVersion": version}, "spec": foreign}
         try:
-            await client.patch("ResourceQuota", QUOTA_NAME, body, namespace=tenant.namespace)
+            await client.patch("ResourceQuota", name, body, namespace=namespace)
         except Conflict:
             continue  # changed meanwhile, by the quota controller most likely
         return
-    raise Waiting("QuotaContended", f"Something else keeps changing {QUOTA_NAME}.")
+    raise Waiting("QuotaContended", f"Something else keeps changing {name}.")
 
 
 async def quota_enforced(client: Client, tenant: Tenant) -> None:
-    """The cluster has taken the quota up. Until its status says so, a quota limits nothing."""
+    """The cluster has taken the quotas up. Until its status says so, a quota limits nothing."""
     missing = ""
+    waiting = _quotas(tenant)
 
     async def reported() -> bool:
         nonlocal missing
-        quota = await client.get("ResourceQuota", QUOTA_NAME, namespace=tenant.namespace)
-        missing = unreported(quota, tenant)
-        return not missing
+        while waiting:
+            name = waiting[0]["metadata"]["name"]
+            live = await client.get("ResourceQuota", name, namespace=tenant.namespace)
+            if missing := unreported(live, waiting[0]["spec"]["hard"]):
+                return False
+            waiting.pop(0)
+        return True
 
     if not await _within(QUOTA_PATIENCE_S, reported):
         raise Waiting("QuotaNotReported", missing)
+
+
+def _quotas(tenant: Tenant) -> list[Object]:
+    return [quota_manifest(tenant), guard_manifest(tenant)]
 
 
 async def role_applied(client: Client, tenant: Tenant) -> None:
@@ -171,30 +187,29 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def unreported(quota: Object, tenant: Tenant) -> str:
-    """What the live quota lacks before it limits everything it should; empty where nothing."""
-    spec, status = (quota.get("spec") or {}).get("hard") or {}, quota.get("status") or {}
+def unreported(live: Object, wanted: Mapping[str, str]) -> str:
+    """What a live quota lacks before it limits everything it should; empty where nothing."""
+    name = live["metadata"]["name"]
+    spec, status = live["spec"].get("hard") or {}, live.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}
-    if not _equal(spec, tenant.hard):
-        return f"{QUOTA_NAME} was changed meanwhile."
-    late = [key for key, amount in tenant.hard.items() if not same(hard.get(key), amount)]
-    unseen = [key for key in tenant.hard if key not in used]
-    if late or unseen or not _equal(hard, tenant.hard):
-        keys = ", ".join(sorted({*late, *unseen} or hard.keys() - tenant.hard.keys()))
-        return (
-            f"The cluster has not taken up {QUOTA_NAME} yet ({keys}). Until then it limits nothing."
-        )
+    if not _equal(spec, wanted):
+        return f"{name} was changed meanwhile."
+    late = [key for key, amount in wanted.items() if not same(hard.get(key), amount)]
+    unseen = [key for key in wanted if key not in used]
+    if late or unseen or not _equal(hard, wanted):
+        keys = ", ".join(sorted({*late, *unseen} or hard.keys() - wanted.keys()))
+        return f"The cluster has not taken up {name} yet ({keys}). Until then it limits nothing."
     return ""
 
 
-def _equal(live: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+def _equal(live: Object, wanted: Mapping[str, str]) -> bool:
     return live.keys() == wanted.keys() and all(same(live[key], wanted[key]) for key in live)
 
 
-def _foreign(spec: Object, tenant: Tenant) -> Object:
+def _foreign(spec: Object, wanted: Mapping[str, str]) -> Object:
     """A merge patch for what others have put into the quota's spec; empty where nothing."""
     foreign: Object = {field: None for field in spec if field not in ("hard", "scopes")}
-    keys = (spec.get("hard") or {}).keys() - tenant.hard.keys()
+    keys = (spec.get("hard") or {}).keys() - wanted.keys()
     if keys:
         foreign["hard"] = dict.fromkeys(sorted(keys))
     return foreign

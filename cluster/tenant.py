@@ -12,6 +12,7 @@ NAMESPACE_ID_LABEL = "berth.dev/namespace-id"
 
 LIMIT_RANGE_NAME = "dev-limits"
 QUOTA_NAME = "dev-quota"
+GUARD_NAME = "berth-guard"
 ROLE_NAME = "ml-developer"
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -32,7 +33,8 @@ class Tenant:
     `uid` is the live namespace's, empty while it was never made; `namespace_id` is the id under
     which Berth keeps it, and proves that a live one is ours. `hard` are the quota's amounts,
     `limit_default` and `limit_default_request` what a container gets that names none. `groups` are
-    the final subjects (`cluster.names.subject`).
+    the final subjects (`cluster.names.subject`). `withheld` are quota keys of which there is to be
+    none: what a quota does not name it does not limit.
     """
 
     namespace: str
@@ -44,6 +46,7 @@ class Tenant:
     limit_default: Mapping[str, str]
     limit_default_request: Mapping[str, str]
     groups: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
 
 
 def own_labels(tenant: Tenant) -> dict[str, str]:
@@ -75,10 +78,17 @@ def limit_range_manifest(tenant: Tenant) -> Object:
 
 
 def quota_manifest(tenant: Tenant) -> Object:
-    """What the namespace may use in all."""
-    return _within(tenant, "v1", "ResourceQuota", QUOTA_NAME) | {
-        "spec": {"hard": dict(tenant.hard)}
-    }
+    """What the namespace may use in all: exactly what was granted."""
+    return _quota(tenant, QUOTA_NAME, dict(tenant.hard))
+
+
+def guard_manifest(tenant: Tenant) -> Object:
+    """None of what the grant does not name, in an object of its own beside the granted amounts."""
+    return _quota(tenant, GUARD_NAME, dict.fromkeys(tenant.withheld, "0"))
+
+
+def _quota(tenant: Tenant, name: str, hard: dict[str, str]) -> Object:
+    return _within(tenant, "v1", "ResourceQuota", name) | {"spec": {"hard": hard}}
 
 
 def role_manifest(tenant: Tenant) -> Object:
@@ -109,6 +119,7 @@ def desired_manifests(tenant: Tenant) -> list[Object]:
         namespace_manifest(tenant),
         limit_range_manifest(tenant),
         quota_manifest(tenant),
+        guard_manifest(tenant),
         role_manifest(tenant),
         role_binding_manifest(tenant),
     ]

@@ -14,7 +14,6 @@ from dev.tools import ROOT, ToolError, from_wheel
 VENDOR = ROOT / "static" / "vendor"
 FILES = (
     "@tabler/core/dist/css/tabler.min.css",
-    "@tabler/core/dist/js/tabler.min.js",
     "htmx.org/dist/htmx.min.js",
     "htmx.org/dist/ext/hx-sse.min.js",
 )

@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from cluster.amounts import check_amounts, check_limit_range
+from cluster.amounts import COUNTED, check_amounts, check_limit_range
 from cluster.names import check_namespace_name
 from cluster.problem import Problem
 from cluster.quantities import parse
@@ -102,8 +102,9 @@ def wish_problems(
         add("cluster", _("Nothing can be asked for on this cluster at present."))
     for resource, found in check_amounts(wish.amounts, offered=offered(wish.cluster)).items():
         add(f"amounts/{resource}", sentence(found))
-    if not wish.amounts:
-        add("amounts", _("Ask for at least one amount."))
+    for resource in COUNTED.keys() - wish.amounts.keys():
+        # What a quota does not name it does not limit.
+        add(f"amounts/{resource}", _("Give an amount; 0 allows none."))
     limits = check_limit_range(wish.limit_default, wish.limit_default_request)
     for path, found in limits.items():
         add(path, sentence(found))

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
+from cluster.amounts import is_extended
 from cluster.names import label_value, subject
 from cluster.tenant import Tenant
 from quotas.models import Grant
@@ -10,12 +11,18 @@ from tenants.models import Namespace
 
 
 def desired_tenant(
-    namespace: Namespace, grant: Grant, *, groups: Collection[str], at: datetime
+    namespace: Namespace,
+    grant: Grant,
+    *,
+    groups: Collection[str],
+    offered: Collection[str],
+    at: datetime,
 ) -> Tenant:
     """The tenant that this grant allows at this time.
 
-    `groups` are the IdP groups whose people work in it. Past the grant's end every limit is zero:
-    what runs goes on, nothing new starts.
+    `groups` are the IdP groups whose people work in it, `offered` the resources that the cluster's
+    nodes have: of accelerators that the grant does not name there are none. Past the grant's end
+    every limit is zero: what runs goes on, nothing new starts.
     """
     prefix = namespace.cluster.group_prefix
     over = grant.ends_at is not None and grant.ends_at <= at
@@ -33,4 +40,11 @@ def desired_tenant(
         limit_default=grant.limit_default,
         limit_default_request=grant.limit_default_request,
         groups=tuple(sorted(subject(prefix, group) for group in groups)),
+        withheld=withheld(grant, offered),
     )
+
+
+def withheld(grant: Grant, offered: Collection[str]) -> tuple[str, ...]:
+    """Quota keys of the accelerators that nodes offer and the grant does not name."""
+    keys = {f"requests.{resource}" for resource in offered if is_extended(resource)}
+    return tuple(sorted(keys - grant.amounts.keys()))

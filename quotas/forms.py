@@ -140,16 +140,11 @@ class WishForm(forms.Form):
                 self.add_error(path if path in self.fields else None, str(sentence))
 
     def _amounts(self) -> dict[str, str]:
-        """The amounts, without zeros for what this cluster does not have anyway."""
-        cluster: Cluster = self.cleaned_data["cluster"]
-        there = cluster.allocatable
+        """The amounts, without accelerators of which there are to be none: not named is none."""
         return {
             resource: amount
             for resource, amount in self._part("amounts").items()
-            if "/" not in resource
-            or amount != "0"
-            or there is None
-            or resource.removeprefix("requests.") in there
+            if "/" not in resource or amount != "0"
         }
 
     def _part(self, part: str) -> dict[str, str]:

@@ -94,13 +94,15 @@ def _pass(namespace_id: UUID) -> int | None:
         return namespace.generation
     members = namespace.team.team_groups.filter(role=TeamGroup.Role.MEMBER)
     groups = list(members.values_list("name", flat=True))
-    if not namespace.uid and _depends_on_nodes(grant) and not offered(namespace.cluster):
-        # Which accelerators there are is not known yet, and a key that no node offers would be
-        # taken by the API server without limiting anything. The watcher nudges when it knows.
+    there = offered(namespace.cluster)
+    if not namespace.uid and not there:
+        # Which accelerators there are is not known yet: those of the grant may be misspelt, which
+        # the API server takes without limiting anything, and others would be free. The watcher
+        # nudges when it knows.
         work.retry(READY, "NodesUnknown", "The cluster's nodes have not been seen yet.")
         return namespace.generation
     try:
-        tenant = desired_tenant(namespace, grant, groups=groups, at=now)
+        tenant = desired_tenant(namespace, grant, groups=groups, offered=there or (), at=now)
         words = _objections(namespace, grant, groups)
     except GroupError as error:
         words = str(error)
@@ -111,11 +113,6 @@ def _pass(namespace_id: UUID) -> int | None:
         ends = grant.ends_at if grant.ends_at is not None and grant.ends_at > now else None
         work.ready(look_again=ends)
     return namespace.generation
-
-
-def _depends_on_nodes(grant: Grant) -> bool:
-    """Whether it names an accelerator, which only nodes can tell the right name of."""
-    return any("/" in key for key in grant.amounts)
 
 
 def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:

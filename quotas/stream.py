@@ -73,7 +73,7 @@ class Hub:
         listener = Listener(topics)
         for topic in listener.topics:
             self._listeners[topic].add(listener)
-        if self._task is None or self._task.done():
+        if self._task is None or self._task.done() or self._task.cancelling():
             self._task = asyncio.create_task(self._follow())
         try:
             yield listener
@@ -227,8 +227,9 @@ async def _events(topics: set[str], *, until: float) -> AsyncIterator[str]:
     with _hub().listen(topics) as listener:
         yield "retry: 2000\n\n"
         # What changed between the page's making and now.
-        for topic, data in (await _data(sorted(topics))).items():
-            yield f"event: {topic}\ndata: {data}\n\n"
+        data = await _data(sorted(topics))
+        for topic in sorted(topics):
+            yield f"event: {topic}\ndata: {data.get(topic, '{}')}\n\n"
         while (left := until - time.time()) > 0:
             changes = await listener.changes(within=min(BEAT_S, left))
             for topic, data in changes.items():

@@ -99,7 +99,8 @@ def _lowest(quotas: list[Usage]) -> dict[str, int]:
     """Resource to the quota whose limit is the lowest of those that count everything."""
     lowest: dict[str, tuple[Decimal, int]] = {}
     for quota in quotas:
-        if quota.scope:
+        # What the cluster has not taken up does not bind yet.
+        if quota.scope or quota.used is None:
             continue
         for resource, text in _limits(quota).items():
             hard = _number(text) or Decimal(0)

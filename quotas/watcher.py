@@ -15,6 +15,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from cluster.amounts import is_extended
 from cluster.client import Client
 from cluster.errors import ClusterError
 from cluster.nodes import allocatable
@@ -26,6 +27,7 @@ from quotas.reconcile import connection_of
 from tenants.models import Cluster, Namespace
 from tenants.nudge import nudge
 from tenants.publish import publish
+from tenants.services import namespaces_touch
 
 log = logging.getLogger(__name__)
 
@@ -161,9 +163,14 @@ def cluster_lost(cluster: Cluster, message: str) -> None:
 
 def cluster_offers(cluster: Cluster, totals: Mapping[str, str]) -> None:
     """What the nodes offer in all has changed."""
-    Cluster.objects.filter(pk=cluster.pk).update(allocatable=totals)
-    publish([f"cluster:{cluster.slug}"])
-    _nudge_waiting(cluster)
+    before = Cluster.objects.get(pk=cluster.pk).allocatable or {}
+    with transaction.atomic():
+        Cluster.objects.filter(pk=cluster.pk).update(allocatable=totals)
+        if set(filter(is_extended, totals)) - set(before):
+            # A new accelerator is free for all until each namespace's guard names it.
+            namespaces_touch(Namespace.objects.filter(cluster=cluster))
+        publish([f"cluster:{cluster.slug}"])
+        _nudge_waiting(cluster)
 
 
 def _nudge_waiting(cluster: Cluster) -> None:

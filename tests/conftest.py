@@ -58,9 +58,10 @@ def pytest_configure(config):
         os.environ.setdefault(variable, value)
     # A process that only hands tests to workers must not hand them this: they would read the
     # settings before they come here.
-    if config.getoption("dist", "no") == "no":
+    if config.getoption("dist", "no") != "no":
+        os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+    else:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-        django.setup()
         # pytest-django does so only if something has read the settings already.
         django.setup()
 

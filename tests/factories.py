@@ -19,6 +19,14 @@ AMOUNTS = {
 }
 LIMIT_DEFAULT = {"cpu": "1", "memory": "1Gi"}
 LIMIT_DEFAULT_REQUEST = {"cpu": "500m", "memory": "512Mi"}
+# Amounts that stand in no other's way: nothing requested, limits as high as they may be.
+ROOM = {
+    "requests.cpu": "0",
+    "requests.memory": "0",
+    "limits.cpu": "5120",
+    "limits.memory": "40960Gi",
+    "pods": "0",
+}
 ALLOCATABLE = {"cpu": "512", "memory": "4096Gi", "pods": "880", "nvidia.com/gpu": "32"}
 
 

@@ -73,14 +73,23 @@ def differences(promised: Any, found: Any, path: str = "") -> Iterator[str]:
 
 
 def test_promised_objects_come_out() -> None:
-    found = {m["kind"]: m for m in desired_manifests(make_tenant(namespace="team-alpha"))}
+    manifests = desired_manifests(make_tenant(namespace="team-alpha"))
+    found = {(m["kind"], m["metadata"]["name"]): m for m in manifests}
     for promised in yaml.safe_load_all(PROMISED):
-        assert list(differences(promised, found[promised["kind"]])) == []
+        live = found[promised["kind"], promised["metadata"]["name"]]
+        assert list(differences(promised, live)) == []
 
 
 def test_limits_come_before_access() -> None:
     kinds = [manifest["kind"] for manifest in desired_manifests(make_tenant())]
-    assert kinds == ["Namespace", "LimitRange", "ResourceQuota", "Role", "RoleBinding"]
+    assert kinds == [
+        "Namespace",
+        "LimitRange",
+        "ResourceQuota",
+        "ResourceQuota",
+        "Role",
+        "RoleBinding",
+    ]
 
 
 def test_everything_is_marked_as_managed() -> None:

@@ -19,12 +19,14 @@ WRITES = {
     "namespace-labelled": ("PATCH", "/namespaces/{name}"),
     "limits": ("PATCH", "/limitranges/dev-limits"),
     "quota": ("PATCH", "/resourcequotas/dev-quota"),
+    "guard": ("PATCH", "/resourcequotas/berth-guard"),
     "role": ("PATCH", "/roles/ml-developer"),
     "binding": ("PATCH", "/rolebindings/{name}-binding"),
 }
 OBJECTS = (
     ("LimitRange", "dev-limits"),
     ("ResourceQuota", "dev-quota"),
+    ("ResourceQuota", "berth-guard"),
     ("Role", "ml-developer"),
     ("RoleBinding", "{name}-binding"),
 )

@@ -8,11 +8,13 @@ import yaml
 from django.utils import timezone
 
 from cluster import bridge
+from cluster.errors import Forbidden
 from cluster.quantities import same
 from quotas.reconcile import namespace_reconcile, namespaces_due
+from quotas.watcher import cluster_offers
 from tenants.models import Namespace, TeamGroup, Transition
 from tenants.states import condition_of, is_true
-from tests.factories import ClusterFactory, TeamFactory, TeamGroupFactory
+from tests.factories import AMOUNTS, ClusterFactory, TeamFactory, TeamGroupFactory
 
 pytestmark = pytest.mark.cluster
 
@@ -48,6 +50,9 @@ spec:
     requests.nvidia.com/gpu: "4"
     pods: "10"
 """
+
+
+BASE = {key: amount for key, amount in AMOUNTS.items() if "/" not in key}
 
 
 def alpha():
@@ -103,7 +108,9 @@ def test_a_second_pass_changes_nothing(cluster_row, live, approved):
 
 def test_millibytes_are_no_difference(cluster_row, live, approved):
     name = live.name()
-    request = approved(cluster_row, name, amounts={"requests.memory": "1.2Gi", "pods": "1e1"})
+    request = approved(
+        cluster_row, name, amounts={**AMOUNTS, "requests.memory": "1.2Gi", "pods": "1e1"}
+    )
     reconciled(request)
     quota = live.get("ResourceQuota", "dev-quota", name)
     assert quota["spec"]["hard"]["requests.memory"] == "1288490188800m"
@@ -237,7 +244,7 @@ def test_an_amount_that_no_node_offers_makes_no_namespace(cluster_row, live, app
     name = live.name()
     cluster_row.allocatable = None
     cluster_row.save()
-    request = approved(cluster_row, name, amounts={"requests.nvida.com/gpu": "1"})
+    request = approved(cluster_row, name, amounts={**BASE, "requests.nvida.com/gpu": "1"})
     cluster_row.allocatable = {"cpu": "64", "nvidia.com/gpu": "8"}
     cluster_row.save()
     namespace = reconciled(request)
@@ -245,3 +252,55 @@ def test_an_amount_that_no_node_offers_makes_no_namespace(cluster_row, live, app
     assert ready["reason"] == "Refused"
     assert "nvida.com/gpu" in ready["message"]
     assert live.find("Namespace", name) is None
+
+
+def test_what_a_grant_does_not_name_there_is_none_of(cluster_row, live, approved):
+    name = live.name()
+    cluster_row.allocatable = {"cpu": "64", "memory": "1Ti", "pods": "99", "nvidia.com/gpu": "8"}
+    cluster_row.save()
+    request = approved(cluster_row, name, amounts=BASE)
+    assert is_true(reconciled(request).conditions, "Ready")
+    assert live.get("ResourceQuota", "dev-quota", name)["spec"]["hard"].keys() == BASE.keys()
+    guard = live.get("ResourceQuota", "berth-guard", name)
+    assert guard["spec"]["hard"] == {"requests.nvidia.com/gpu": "0"}
+    with pytest.raises(Forbidden, match="exceeded quota: berth-guard"):
+        live.call(
+            "create",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "gpu", "namespace": name},
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "x",
+                            "resources": {"limits": {"nvidia.com/gpu": "1"}},
+                        }
+                    ]
+                },
+            },
+        )
+
+
+def test_nothing_is_made_before_the_nodes_are_known(cluster_row, live, approved):
+    name = live.name()
+    cluster_row.allocatable = None
+    cluster_row.save()
+    request = approved(cluster_row, name)
+    namespace = reconciled(request)
+    assert condition_of(namespace.conditions, "Ready")["reason"] == "NodesUnknown"
+    assert live.find("Namespace", name) is None
+    assert namespace.observed_generation < namespace.generation
+
+
+def test_a_new_accelerator_reaches_every_guard(cluster_row, live, approved):
+    name = live.name()
+    request = approved(cluster_row, name)
+    reconciled(request)
+    cluster_offers(cluster_row, {**cluster_row.allocatable, "amd.com/gpu": "4"})
+    namespace = Namespace.objects.get(pk=request.namespace_id)
+    assert namespace.observed_generation < namespace.generation
+    reconciled(request)
+    hard = live.get("ResourceQuota", "berth-guard", name)["spec"]["hard"]
+    assert hard["requests.amd.com/gpu"] == "0"

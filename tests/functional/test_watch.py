@@ -109,10 +109,11 @@ def test_what_nodes_offer_is_counted(cluster_row, watch):
 
 
 def test_a_changed_quota_is_nudged(cluster_row, live, approved, watch, valkey):
+    watch(fresh(cluster_row))
     name = live.name()
     request = approved(cluster_row, name)
     namespace_reconcile(request.namespace_id)
-    watch(fresh(cluster_row))
+    eventually(lambda: usage(name))
     valkey.flushdb()
     live.call(
         "patch", "ResourceQuota", "dev-quota", {"spec": {"hard": {"pods": "99"}}}, namespace=name
@@ -121,10 +122,11 @@ def test_a_changed_quota_is_nudged(cluster_row, live, approved, watch, valkey):
 
 
 def test_a_namespace_deleted_from_outside_is_nudged(cluster_row, live, approved, watch, valkey):
+    watch(fresh(cluster_row))
     name = live.name()
     request = approved(cluster_row, name)
     namespace_reconcile(request.namespace_id)
-    watch(fresh(cluster_row))
+    eventually(lambda: usage(name))
     valkey.flushdb()
     live.call("delete", "Namespace", name)
     eventually(lambda: any(str(request.namespace_id) in text for text in queued(valkey)))

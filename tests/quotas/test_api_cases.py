@@ -6,6 +6,7 @@ from quotas.models import QuotaRequest
 from quotas.states import Status
 from tests.caller import Caller, errors
 from tests.factories import (
+    AMOUNTS,
     ClusterFactory,
     NamespaceFactory,
     QuotaRequestFactory,
@@ -45,7 +46,9 @@ def test_approver_approves_what_the_requester_just_edited():
     request = QuotaRequestFactory()
     path = f"requests/{request.pk}/"
     lead = Caller(lead_of(request.team))
-    assert lead.patch(path, {"version": 1, "amounts": {"pods": "800"}}).status_code == 200
+    assert (
+        lead.patch(path, {"version": 1, "amounts": {**AMOUNTS, "pods": "800"}}).status_code == 200
+    )
     errors(Caller(approver()).post(f"{path}approve/", {"version": 1}), 409)
     assert QuotaRequest.objects.get().status == Status.SUBMITTED
 

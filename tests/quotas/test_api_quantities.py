@@ -5,7 +5,14 @@ import pytest
 from cluster.quantities import same
 from quotas.models import QuotaRequest
 from tests.caller import Caller, errors
-from tests.factories import ALLOCATABLE, ClusterFactory, QuotaRequestFactory, TeamFactory, lead_of
+from tests.factories import (
+    ALLOCATABLE,
+    ROOM,
+    ClusterFactory,
+    QuotaRequestFactory,
+    TeamFactory,
+    lead_of,
+)
 from tests.quotas.actions import body
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +27,7 @@ def caller():
 
 
 def asked(caller, **amounts):
-    return caller.post("requests/", body(amounts=amounts))
+    return caller.post("requests/", body(amounts={**ROOM, **amounts}))
 
 
 def refused(caller, key, value):
@@ -30,7 +37,7 @@ def refused(caller, key, value):
     path = f"requests/{stands.pk}/"
     for answer in (
         asked(caller, **{key: value}),
-        editor.patch(path, {"version": 1, "amounts": {key: value}}),
+        editor.patch(path, {"version": 1, "amounts": {**ROOM, key: value}}),
     ):
         assert set(errors(answer)) == {f"amounts/{key}"}
     assert QuotaRequest.objects.get().version == 1
@@ -67,7 +74,7 @@ def test_the_same_cpu_in_other_writing(caller, text, alike):
 def test_a_whole_json_number_stands_for_itself(caller, number):
     answer = asked(caller, pods=number)
     assert answer.status_code == 201, answer.content
-    assert answer.json()["amounts"] == {"pods": str(number)}
+    assert answer.json()["amounts"]["pods"] == str(number)
 
 
 @pytest.mark.parametrize("key", [CPU, MEMORY, GPU, "pods", "limits.cpu", "limits.memory"])
@@ -208,7 +215,7 @@ def test_limits_are_compared_by_number(caller, default, request_):
 def test_up_to_what_the_cluster_offers(caller):
     most = {CPU: ALLOCATABLE["cpu"], MEMORY: ALLOCATABLE["memory"], GPU: "32"}
     assert asked(caller, **most).status_code == 201
-    told = errors(caller.post("requests/", body(name="other", amounts={GPU: "33"})))
+    told = errors(caller.post("requests/", body(name="other", amounts={**ROOM, GPU: "33"})))
     assert set(told) == {f"amounts/{GPU}"}
 
 

@@ -10,6 +10,7 @@ from tenants.models import Transition
 from tests.caller import Caller, errors
 from tests.factories import (
     AMOUNTS,
+    ROOM,
     ClusterFactory,
     QuotaRequestFactory,
     TeamFactory,
@@ -74,8 +75,8 @@ def test_submit(caller, lead, team):
 def test_the_whole_way_to_a_grant(caller):
     made = caller.post("requests/", body()).json()
     path = f"requests/{made['id']}/"
-    edited = caller.patch(path, {"version": 1, "amounts": {"pods": "5"}}).json()
-    assert (edited["version"], edited["amounts"]) == (2, {"pods": "5"})
+    edited = caller.patch(path, {"version": 1, "amounts": {**ROOM, "pods": "5"}}).json()
+    assert (edited["version"], edited["amounts"]) == (2, {**ROOM, "pods": "5"})
     assert edited["reason"] == made["reason"]
     boss = Caller(approver())
     approved = boss.post(f"{path}approve/", {"version": 2, "comment": "Fine."}).json()
@@ -83,7 +84,7 @@ def test_the_whole_way_to_a_grant(caller):
     (review,) = approved["reviews"]
     assert (review["decision"], review["version"], review["comment"]) == ("approve", 2, "Fine.")
     namespace = caller.get(f"namespaces/{approved['namespace']}/").json()
-    assert namespace["grant"]["amounts"] == {"pods": "5"}
+    assert namespace["grant"]["amounts"] == {**ROOM, "pods": "5"}
     assert namespace["grant"]["request"] == made["id"]
 
 

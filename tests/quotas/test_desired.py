@@ -10,7 +10,7 @@ from tenants.models import Cluster, Namespace, Team
 AT = datetime(2027, 5, 3, 12, tzinfo=UTC)
 
 
-def tenant(*, ends_at=None, prefix="", groups=("data-science-alpha",)):
+def tenant(*, ends_at=None, prefix="", groups=("data-science-alpha",), offered=()):
     namespace = Namespace(
         name="team-alpha", team=Team(slug="alpha"), cluster=Cluster(group_prefix=prefix)
     )
@@ -22,7 +22,7 @@ def tenant(*, ends_at=None, prefix="", groups=("data-science-alpha",)):
         limit_default_request={"cpu": "500m"},
         ends_at=ends_at,
     )
-    return desired_tenant(namespace, grant, groups=groups, at=AT)
+    return desired_tenant(namespace, grant, groups=groups, offered=offered, at=AT)
 
 
 def test_exactly_the_granted_keys():
@@ -44,3 +44,8 @@ def test_labels_tell_where_it_comes_from():
     assert labels["berth.dev/team"] == "alpha"
     assert labels["berth.dev/request-id"] == "12"
     assert labels["berth.dev/grant-id"] == "7"
+
+
+def test_accelerators_that_are_not_named_are_withheld():
+    offered = ["cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "nvidia.com/gpu"]
+    assert tenant(offered=offered).withheld == ("requests.nvidia.com/gpu",)

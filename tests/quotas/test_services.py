@@ -16,7 +16,7 @@ from quotas.errors import Conflict, NotAllowed, Refused
 from quotas.models import QuotaRequest, Review
 from quotas.states import Action, Status
 from tenants.models import Namespace, Transition
-from tests.factories import NamespaceFactory, QuotaRequestFactory, approver, lead_of
+from tests.factories import AMOUNTS, NamespaceFactory, QuotaRequestFactory, approver, lead_of
 from tests.quotas.actions import act, trace, wish
 
 pytestmark = pytest.mark.django_db
@@ -42,10 +42,13 @@ REFUSED = {
     "reserved": ({"name": "default"}, "name"),
     "openshift": ({"name": "openshift-x"}, "name"),
     "capitals": ({"name": "Team"}, "name"),
-    "nothing asked": ({"amounts": {}}, "amounts"),
-    "more than there is": ({"amounts": {"pods": "1000000"}}, "amounts/pods"),
+    "nothing asked": (
+        {"amounts": {k: v for k, v in AMOUNTS.items() if k != "pods"}},
+        "amounts/pods",
+    ),
+    "more than there is": ({"amounts": {**AMOUNTS, "pods": "1000000"}}, "amounts/pods"),
     "a GPU nobody has": (
-        {"amounts": {"requests.amd.com/gpu": "1"}},
+        {"amounts": {**AMOUNTS, "requests.amd.com/gpu": "1"}},
         "amounts/requests.amd.com/gpu",
     ),
     "default above": ({"limit_default_request": {"cpu": "2"}}, "limit_default_request/cpu"),
@@ -104,11 +107,11 @@ def test_a_namespace_holds_its_name_until_it_is_released(stands):
 def test_an_edit_may_keep_the_name_and_change_the_rest(stands):
     lead = lead_of(stands.team)
     services.request_edit(
-        actor=lead, request=stands, version=1, wish=wish(stands, amounts={"pods": "1"})
+        actor=lead, request=stands, version=1, wish=wish(stands, amounts={**AMOUNTS, "pods": "1"})
     )
     stands = QuotaRequest.objects.get()
-    assert (stands.version, stands.editor, stands.amounts) == (2, lead, {"pods": "1"})
-    assert Transition.objects.get().data["amounts"] == {"pods": "1"}
+    assert (stands.version, stands.editor, stands.amounts) == (2, lead, {**AMOUNTS, "pods": "1"})
+    assert Transition.objects.get().data["amounts"] == {**AMOUNTS, "pods": "1"}
 
 
 def test_an_approval_is_for_the_version_shown(stands):

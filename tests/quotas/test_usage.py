@@ -106,3 +106,10 @@ def test_one_query_however_many(namespace, django_assert_num_queries):
     loaded = list(Namespace.objects.select_related("cluster"))
     with django_assert_num_queries(1):
         usage_of(loaded)
+
+
+def test_what_the_cluster_has_not_taken_up_does_not_bind(namespace):
+    report(namespace, quota_name="live", spec_hard={"pods": "4"}, used={"pods": "6"})
+    report(namespace, quota_name="new", spec_hard={"pods": "3"}, hard=None, used=None)
+    binding = {quota.name: quota.rows[0].binding for quota in views(namespace)}
+    assert binding == {"live": True, "new": False}

@@ -13,6 +13,7 @@ from cluster.client import Client, Connection
 from cluster.errors import Busy, ClusterError, Conflict, NameTaken, NotFound, Unreachable, Waiting
 from cluster.steps import REPLACES_ANNOTATION, STEPS
 from cluster.tenant import (
+    GUARD_NAME,
     NAMESPACE_ID_LABEL,
     QUOTA_NAME,
     Object,
@@ -39,10 +40,12 @@ async def converge(client: Client, tenant: Tenant) -> Tenant:
 
 
 async def live_objects(client: Client, tenant: Tenant) -> dict[str, Object]:
-    """What stands of the tenant, by kind."""
+    """What stands of the tenant, by kind; of the quotas the granted one."""
     found = {}
     for manifest in desired_manifests(tenant):
         kind, metadata = manifest["kind"], manifest["metadata"]
+        if metadata["name"] == GUARD_NAME:
+            continue
         try:
             found[kind] = await client.get(
                 kind, metadata["name"], namespace=metadata.get("namespace", "")
@@ -299,7 +302,7 @@ def test_no_access_before_the_quota_is_reported(
 ) -> None:
     monkeypatch.setattr(steps, "QUOTA_PATIENCE_S", 0.2)
     tenant = new_tenant()
-    silent = {"metadata": {}, "spec": {"hard": dict(tenant.hard)}, "status": {}}
+    silent = {"metadata": {"name": QUOTA_NAME}, "spec": {"hard": dict(tenant.hard)}, "status": {}}
 
     def unreported() -> Any:
         return web.json_response(silent)
@@ -416,3 +419,26 @@ def test_replacing_says_what_was_replaced(on_cluster: OnCluster, new_tenant: New
         return await client.get("Namespace", tenant.namespace)
 
     assert on_cluster(work)["metadata"]["annotations"] == {REPLACES_ANNOTATION: tenant.uid}
+
+
+def test_what_is_withheld_is_zero_in_an_object_of_its_own(
+    on_cluster: OnCluster, new_tenant: NewTenant
+) -> None:
+    tenant = new_tenant(withheld=("requests.nvidia.com/mig-1g.10gb", "requests.amd.com/gpu"))
+
+    async def hard(client: Client, name: str) -> Object:
+        quota = await client.get("ResourceQuota", name, namespace=tenant.namespace)
+        assert quota["spec"].get("hard") == quota["status"].get("hard")
+        return quota["spec"].get("hard") or {}
+
+    async def work(client: Client) -> None:
+        made = await converge(client, tenant)
+        assert await hard(client, GUARD_NAME) == dict.fromkeys(tenant.withheld, "0")
+        assert (await hard(client, QUOTA_NAME)).keys() == tenant.hard.keys()
+        # Granted later: it leaves the guard.
+        await converge(client, replace(made, withheld=tenant.withheld[1:]))
+        assert await hard(client, GUARD_NAME) == {"requests.amd.com/gpu": "0"}
+        await converge(client, replace(made, withheld=()))
+        assert await hard(client, GUARD_NAME) == {}
+
+    on_cluster(work)
