@@ -4,7 +4,7 @@ import pytest
 
 from portal.signin.session import EXPIRES
 from tenants.models import User
-from tests.portal.hostile import CLIENT, key
+from tests.portal.hostile import CLIENT, key, label
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +54,7 @@ def test_an_audience_of_tools(call, provider, settings):
         {"signer": key("another")},
         {"headers": {"kid": "made-up"}},
     ],
-    ids=str,
+    ids=label,
 )
 def test_a_wrong_token(call, provider, changes):
     refused(call(provider.token(**changes)))

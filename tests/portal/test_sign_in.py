@@ -11,7 +11,7 @@ from jwt.utils import base64url_encode
 from dev.people import ALPHA_MEMBER
 from portal.signin import tokens
 from tenants.models import User
-from tests.portal.hostile import CLIENT, key, public_pem
+from tests.portal.hostile import CLIENT, key, label, public_pem
 
 pytestmark = pytest.mark.django_db
 
@@ -111,7 +111,7 @@ def test_groups_are_those_of_the_last_sign_in(sign_in, provider):
         {"signer": key("another")},
         {"headers": {"kid": "unknown"}, "signer": key("another")},
     ],
-    ids=str,
+    ids=label,
 )
 def test_a_wrong_id_token_is_refused(sign_in, changes):
     failed(sign_in(**changes), 403)
@@ -155,7 +155,7 @@ def test_signed_userinfo_for_another_client_is_refused(sign_in, provider):
 @pytest.mark.parametrize(
     "answer",
     [(500, {}), (400, {"error": "invalid_grant"}), "no JSON", "[]", '"x"', "null", "{}", 1.0],
-    ids=str,
+    ids=label,
 )
 def test_a_provider_that_fails(sign_in, provider, endpoint, answer):
     provider.answers[endpoint] = answer
@@ -170,7 +170,7 @@ def test_a_provider_that_fails(sign_in, provider, endpoint, answer):
         {"access_token": "x"},
         {"id_token": "x"},
     ],
-    ids=str,
+    ids=label,
 )
 def test_a_token_endpoint_without_tokens(sign_in, provider, answer):
     provider.answers["token"] = answer
