@@ -131,9 +131,13 @@ def _launch_chromium():
         raise Absent(f"{program} does not start: {error.message}") from error
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """A real browser, Debian's chromium, driven by playwright."""
+    """A real browser, Debian's chromium, driven by playwright.
+
+    Not for longer than a module: while it runs, playwright has an event loop in this thread, in
+    which neither asyncio nor Django's database does anything for the tests that come after.
+    """
     playwright, browser = _use("BROWSER", _launch_chromium)
     yield browser
     browser.close()
