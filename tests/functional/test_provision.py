@@ -11,7 +11,7 @@ from cluster import bridge
 from cluster.errors import Forbidden
 from cluster.quantities import same
 from quotas.reconcile import namespace_reconcile, namespaces_due
-from quotas.watcher import cluster_offers
+from quotas.sightings import cluster_offers
 from tenants.models import Namespace, TeamGroup, Transition
 from tenants.states import condition_of, is_true
 from tests.factories import AMOUNTS, ClusterFactory, TeamFactory, TeamGroupFactory

@@ -170,3 +170,53 @@ def queued(valkey):
             for text in valkey.lrange(key, 0, -1):
                 found.append(base64.b64decode(json.loads(text)["body"]).decode())
     return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("LimitRange", "dev-limits"), ("Role", "ml-developer"), ("RoleBinding", "{0}-binding")],
+)
+def test_what_berth_made_is_nudged_when_it_goes_or_another_hand_is_on_it(
+    kind, name, cluster_row, live, approved, watch, valkey, control_plane
+):
+    watch(fresh(cluster_row))
+    namespace = live.name()
+    request = approved(cluster_row, namespace)
+    namespace_reconcile(request.namespace_id)
+    eventually(lambda: usage(namespace))
+
+    def nudged():
+        return any(str(request.namespace_id) in text for text in queued(valkey))
+
+    valkey.flushdb()
+    time.sleep(0.3)
+    assert not nudged()
+    name = name.format(namespace)
+    by_hand = (
+        ["annotate", "by=hand"],
+        ["label", "app.kubernetes.io/managed-by=me", "--overwrite"],
+    )
+    for verb, *change in by_hand:
+        control_plane.kubectl(verb, "-n", namespace, kind, name, *change)
+        eventually(nudged)
+        namespace_reconcile(request.namespace_id)
+        valkey.flushdb()
+    labels = live.get(kind, name, namespace)["metadata"]["labels"]
+    assert labels["app.kubernetes.io/managed-by"] == "berth"
+    valkey.flushdb()
+    live.call("delete", kind, name, namespace=namespace)
+    eventually(nudged)
+    namespace_reconcile(request.namespace_id)
+    assert live.get(kind, name, namespace)
+
+
+def test_what_was_deleted_while_nobody_watched_is_nudged(
+    cluster_row, live, approved, watch, valkey
+):
+    namespace = live.name()
+    request = approved(cluster_row, namespace)
+    namespace_reconcile(request.namespace_id)
+    live.call("delete", "LimitRange", "dev-limits", namespace=namespace)
+    valkey.flushdb()
+    watch(cluster_row)
+    eventually(lambda: any(str(request.namespace_id) in text for text in queued(valkey)))

@@ -46,7 +46,8 @@ async def _watch_all() -> None:
 
 async def _watch(cluster: Cluster) -> None:
     # Imported here: the Kubernetes client takes a second to load, which --help need not wait for.
-    from quotas.watcher import ClusterWatcher, cluster_lost
+    from quotas.sightings import cluster_lost
+    from quotas.watcher import ClusterWatcher
 
     while True:
         try:
