@@ -119,16 +119,17 @@ def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:
     """What the worker itself has against this grant, in the form's words; empty where nothing.
 
     The form asked the same, perhaps before the cluster was there to tell what it offers. What
-    stands already is not taken back because a node is away, nor is an approval because the cluster
-    has shrunk since.
+    stands already is not taken back because a node is away or its name was reserved later, nor is
+    an approval because the cluster has shrunk since. And it still converges when its team's last
+    group of members is gone: those people must lose their access.
     """
     there = None if namespace.uid else offered(namespace.cluster) or None
     found = check_amounts(grant.amounts, offered=there).values()
-    problems = [
-        name_problem(namespace.name),
-        *(problem for problem in found if problem.code != "AboveCapacity"),
-    ]
-    words = [str(problem) for problem in problems if problem]
+    words = [str(problem) for problem in found if problem.code != "AboveCapacity"]
+    if namespace.uid:
+        return " ".join(words)
+    if problem := name_problem(namespace.name):
+        words.insert(0, str(problem))
     if not groups:
         words.append("The team has no group of members, so nobody could work there.")
     return " ".join(words)
