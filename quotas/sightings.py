@@ -3,7 +3,7 @@
 The reconciler decides; nothing here touches a cluster.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +14,9 @@ from django.utils import timezone
 from cluster.amounts import is_extended
 from cluster.client import FIELD_MANAGER
 from cluster.quantities import same
-from cluster.tenant import QUOTA_NAME
+from cluster.tenant import GUARD_NAME, QUOTA_NAME
+from quotas.checks import offered
+from quotas.desired import withheld
 from quotas.models import Grant, Usage
 from tenants.models import Cluster, Namespace
 from tenants.nudge import nudge
@@ -114,8 +116,7 @@ def quotas_seen(
                 *{f"team:{namespace.team_id}" for namespace in changed},
             ]
         )
-        specs = {key[0]: item.spec_hard for key, item in rows.items() if key[1] == QUOTA_NAME}
-        nudge(*_differing(changed, specs, gone=names))
+        nudge(*_differing(cluster, changed, rows, gone=names))
 
 
 def owned_seen(
@@ -165,9 +166,13 @@ def _ours(cluster: Cluster, names: Iterable[str] | None = None) -> Iterable[Name
 
 
 def _differing(
-    namespaces: Iterable[Namespace], specs: Mapping[str, Mapping[str, str]], *, gone: set[str]
+    cluster: Cluster,
+    namespaces: Iterable[Namespace],
+    quotas: Mapping[tuple[str, str], Usage],
+    *,
+    gone: set[str],
 ) -> list[UUID]:
-    """Namespaces whose live quota is not the granted one.
+    """Namespaces whose live quotas are not those of their grant.
 
     Past a grant's end the live one is zero and differs for good; the reconciler then finds nothing
     to do, so those are left out.
@@ -178,18 +183,35 @@ def _differing(
         if namespace.observed_generation == namespace.generation
     }
     grants = Grant.objects.filter(namespace__in=settled, superseded_at=None)
-    now = timezone.now()
+    now, there = timezone.now(), offered(cluster) or ()
     found = []
     for grant in grants:
         if grant.ends_at is not None and grant.ends_at <= now:
             continue
         name = settled[grant.namespace_id].name
-        spec = specs.get(name)
-        if spec is None:
-            if name in gone:
-                found.append(grant.namespace_id)
-        elif spec.keys() != grant.amounts.keys() or not all(
-            same(spec[key], grant.amounts[key]) for key in spec
+        granted, guard = quotas.get((name, QUOTA_NAME)), quotas.get((name, GUARD_NAME))
+        if (
+            name in gone
+            or (granted and not _is_granted(granted, grant))
+            or (guard and not _withholds(guard, withheld(grant, there)))
         ):
             found.append(grant.namespace_id)
     return found
+
+
+def _is_granted(live: Usage, grant: Grant) -> bool:
+    # One with a scope counts only some pods, whatever its amounts.
+    return (
+        not live.scope
+        and live.spec_hard.keys() == grant.amounts.keys()
+        and all(same(amount, grant.amounts[key]) for key, amount in live.spec_hard.items())
+    )
+
+
+def _withholds(live: Usage, wanted: Collection[str]) -> bool:
+    # An accelerator whose nodes are away for a while may stay named.
+    return (
+        not live.scope
+        and live.spec_hard.keys() >= set(wanted)
+        and all("/" in key and same(amount, "0") for key, amount in live.spec_hard.items())
+    )

@@ -10,11 +10,14 @@ import pytest
 
 from quotas.models import Usage
 from quotas.reconcile import namespace_reconcile
+from quotas.sightings import quotas_seen
 from quotas.watcher import ClusterWatcher
 from tenants.models import Cluster, Namespace
 from tests.functional.proxy import Fault
 
 pytestmark = pytest.mark.cluster
+
+HIGH = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
 
 
 class Watching:
@@ -119,6 +122,37 @@ def test_a_changed_quota_is_nudged(cluster_row, live, approved, watch, valkey):
         "patch", "ResourceQuota", "dev-quota", {"spec": {"hard": {"pods": "99"}}}, namespace=name
     )
     eventually(lambda: any(str(request.namespace_id) in text for text in queued(valkey)))
+
+
+@pytest.mark.parametrize(
+    ("quota", "spec"),
+    [
+        ("berth-guard", {"hard": {"requests.example.com/npu": "5"}}),
+        ("berth-guard", {"hard": {"requests.example.com/npu": None}}),
+        ("berth-guard", {"hard": {"pods": "0"}}),
+        ("dev-quota", {"scopeSelector": {"matchExpressions": [HIGH]}}),
+    ],
+    ids=["more of what is withheld", "no word of it", "less of something else", "a scope"],
+)
+def test_a_quota_that_is_bent_in_other_ways_is_nudged(
+    quota, spec, cluster_row, live, approved, valkey
+):
+    name = live.name()
+    cluster_row.allocatable |= {"example.com/npu": "8"}
+    cluster_row.save()
+    request = approved(cluster_row, name)
+
+    def is_nudged():
+        valkey.flushdb()
+        quotas_seen(cluster_row, None, [live.get("ResourceQuota", quota, name)], [])
+        return any(str(request.namespace_id) in text for text in queued(valkey))
+
+    namespace_reconcile(request.namespace_id)
+    assert not is_nudged()
+    live.call("patch", "ResourceQuota", quota, {"spec": spec}, namespace=name)
+    assert is_nudged()
+    namespace_reconcile(request.namespace_id)
+    assert not is_nudged()
 
 
 def test_a_namespace_deleted_from_outside_is_nudged(cluster_row, live, approved, watch, valkey):
