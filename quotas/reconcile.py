@@ -6,6 +6,7 @@ twice, late or after a crash at any point ends in the same place.
 
 import logging
 import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from django.utils import timezone
 
 from cluster import bridge
 from cluster.amounts import check_amounts
-from cluster.client import Connection
+from cluster.client import Client, Connection
 from cluster.errors import ClusterError, Waiting
 from cluster.names import GroupError
 from cluster.steps import STEPS, Step
@@ -35,6 +36,9 @@ log = logging.getLogger(__name__)
 READY = "Ready"
 STEP_TIMEOUT_S = 30
 BACKOFF_MAX_S = 60
+# A cluster that is out of sight is asked for so long, and so long after without an answer again.
+PROBE_S = 2
+PROBE_AGAIN_S = 5
 # A refusal stands until somebody changes something; look again now and then all the same.
 REFUSED_AGAIN = timedelta(minutes=10)
 
@@ -46,6 +50,10 @@ def connection_of(cluster: Cluster) -> Connection:
         context=cluster.context,
         strict_certificates=cluster.strict_certificates,
     )
+
+
+# When a cluster out of sight last gave no answer to this process, and how that ended.
+_unanswered: dict[UUID, tuple[float, ClusterError]] = {}
 
 
 def namespace_reconcile(namespace_id: UUID) -> None:
@@ -135,6 +143,26 @@ def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:
     return " ".join(words)
 
 
+def _silence(cluster: Cluster, client: Client) -> ClusterError | None:
+    """How a cluster that the watcher has lost is silent still; None where it may well answer.
+
+    Asked before anything else, and briefly: each of its namespaces would hold a thread of the
+    worker until time runs out, and those of other clusters would wait for a thread.
+    """
+    if cluster.lost_since is None:
+        _unanswered.pop(cluster.pk, None)
+        return None
+    last = _unanswered.get(cluster.pk)
+    if last is not None and time.monotonic() - last[0] < PROBE_AGAIN_S:
+        return last[1]
+    try:
+        bridge.run(client.version(), timeout=PROBE_S)
+    except ClusterError as error:
+        _unanswered[cluster.pk] = time.monotonic(), error
+        return error
+    return None
+
+
 class _Work:
     """Writes down how far one pass has come, for the pages that are watching and for the sweep."""
 
@@ -145,6 +173,9 @@ class _Work:
     def converge(self, tenant: Tenant) -> bool:
         """Run all steps in order; False where one could not be finished now."""
         client = bridge.client_for(connection_of(self.namespace.cluster))
+        if silence := _silence(self.namespace.cluster, client):
+            self.retry(READY, silence.reason, str(silence))
+            return False
         for step in STEPS:
             try:
                 done = bridge.run(step.run(client, tenant), timeout=STEP_TIMEOUT_S)

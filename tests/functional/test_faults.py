@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 from django.utils import timezone
@@ -146,3 +148,31 @@ def test_what_time_cannot_cure_says_so_in_the_servers_words(
     # Once whoever runs the cluster has mended it, the next look converges.
     namespace_reconcile(request.namespace_id)
     assert is_true(Namespace.objects.get(pk=namespace.pk).conditions, "Ready")
+
+
+def test_a_silent_cluster_does_not_hold_up_the_others(
+    proxy, proxied_row, cluster_row, live, approved
+):
+    asked = [approved(proxied_row, live.name()) for _ in range(5)]
+    proxied_row.lost_since = timezone.now()
+    proxied_row.save()
+    again = threading.Event()
+    proxy.faults.append(Fault(lambda m, p: not again.is_set(), before=again.wait, times=1_000))
+    began = time.monotonic()
+    for request in asked:
+        namespace_reconcile(request.namespace_id)
+    # One short question for all of them, not one until time runs out for each.
+    assert time.monotonic() - began < 5
+    for request in asked:
+        ready = condition_of(Namespace.objects.get(pk=request.namespace_id).conditions, "Ready")
+        assert (ready["status"], ready["reason"]) == ("False", "Unreachable")
+    other = approved(cluster_row, live.name())
+    namespace_reconcile(other.namespace_id)
+    check_end(live, other)
+    # As the watcher does it, when it sees the cluster again.
+    again.set()
+    proxied_row.lost_since = None
+    proxied_row.save()
+    for request in asked:
+        namespace_reconcile(request.namespace_id)
+        check_end(live, request)
