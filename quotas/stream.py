@@ -26,7 +26,7 @@ from quotas.selectors import requests_visible
 from quotas.usage import usage_of
 from tenants.models import Namespace, User
 from tenants.publish import CHANNEL
-from tenants.selectors import namespaces_visible, teams_visible
+from tenants.selectors import clusters_visible, namespaces_visible, teams_visible
 from tenants.states import summary
 
 log = logging.getLogger(__name__)
@@ -99,6 +99,9 @@ class Hub:
                     await self._read(pubsub)
             except (redis.RedisError, OSError) as error:
                 log.warning("stream lost Redis: %s", error)
+            # Such as a database that is away. Whoever listens now must hear again all the same.
+            except Exception:
+                log.exception("stream could not tell what changed")
             self.connected.clear()
             await asyncio.sleep(RECONNECT_S)
 
@@ -136,7 +139,9 @@ def _hub() -> Hub:
 @sync_to_async(thread_sensitive=False)
 def _data(topics: list[str]) -> dict[str, str]:
     """What each topic's event says; asked once for all pages that follow it."""
-    ids = [UUID(topic.removeprefix("namespace:")) for topic in topics if "namespace:" in topic]
+    ids = [
+        UUID(topic.removeprefix("namespace:")) for topic in topics if topic.startswith("namespace:")
+    ]
     try:
         namespaces = list(Namespace.objects.select_related("cluster").filter(pk__in=ids))
         usage = usage_of(namespaces) if namespaces else {}
@@ -190,7 +195,12 @@ def topics_allowed(user: User, topics: Iterable[str]) -> set[str]:
         .filter(pk__in=filter(_is_number, wanted["request"]))
         .values_list("pk", flat=True)
     }
-    allowed |= {f"cluster:{slug}" for slug in wanted["cluster"]}
+    allowed |= {
+        f"cluster:{slug}"
+        for slug in clusters_visible(user)
+        .filter(slug__in=wanted["cluster"])
+        .values_list("slug", flat=True)
+    }
     # That some request somewhere changed tells nothing about it.
     allowed |= {"requests"} & {topic for topic in topics if topic == "requests"}
     return allowed

@@ -14,7 +14,7 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from dev.part import answers, free_port
 from tenants.models import Namespace
-from tenants.publish import publish
+from tenants.publish import CHANNEL, publish
 from tests.factories import (
     NamespaceFactory,
     QuotaRequestFactory,
@@ -178,4 +178,13 @@ def test_pages_hear_again_after_the_broker_was_away(web, namespace, usage, valke
     use(usage, "5")
     # Cut every subscriber: what is published meanwhile is lost, and the page is told all the same.
     valkey.client_kill_filter(_type="pubsub")
+    page.wait(topic, pods="5")
+
+
+def test_pages_hear_again_after_something_unforeseen(web, namespace, usage, valkey):
+    topic = f"namespace:{namespace.pk}"
+    page = Page(web, signed_in(member_of(namespace.team)), topic)
+    page.wait(topic, pods="0")
+    valkey.publish(CHANNEL, "no JSON")
+    use(usage, "5")
     page.wait(topic, pods="5")
