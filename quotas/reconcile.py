@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import Case, DateTimeField, F, Q, Value, When
 from django.utils import timezone
 
 from cluster import bridge
@@ -201,13 +201,17 @@ class _Work:
 
     def ready(self, *, look_again: datetime | None) -> None:
         """All of it stands."""
+        # Whoever saw a change meanwhile has noted another time, which then holds.
+        as_begun = When(reconcile_at=self.namespace.reconcile_at, then=Value(look_again))
         with transaction.atomic():
             if not self.was_ready:
                 self._record("ready")
             self._save(
                 {READY: ("True", "Converged", "")},
                 observed_generation=self.namespace.generation,
-                reconcile_at=look_again,
+                reconcile_at=Case(
+                    as_begun, default=F("reconcile_at"), output_field=DateTimeField()
+                ),
                 failures=0,
             )
 

@@ -71,6 +71,20 @@ def _nudge_waiting(cluster: Cluster) -> None:
     nudge(*waiting.values_list("pk", flat=True))
 
 
+def _look_again(namespace_ids: Iterable[UUID]) -> None:
+    """Have these reconciled, since what stands there is not as it should be.
+
+    Noted, too: where the nudge is lost, or comes while a pass is past what has changed, the sweep
+    finds them. What is behind already has a time of its own.
+    """
+    ids = list(namespace_ids)
+    with transaction.atomic():
+        Namespace.objects.filter(pk__in=ids, observed_generation=F("generation")).update(
+            reconcile_at=timezone.now()
+        )
+        nudge(*ids)
+
+
 def namespaces_seen(
     cluster: Cluster, whole: list[Object] | None, live: list[Object], gone: list[Object]
 ) -> None:
@@ -81,7 +95,7 @@ def namespaces_seen(
     else:
         there = {item["metadata"]["name"]: item["metadata"]["uid"] for item in live}
         ours = _ours(cluster, [*there, *(item["metadata"]["name"] for item in gone)])
-    nudge(*(n.pk for n in ours if n.uid and there.get(n.name) != n.uid))
+    _look_again(n.pk for n in ours if n.uid and there.get(n.name) != n.uid)
 
 
 def quotas_seen(
@@ -116,7 +130,7 @@ def quotas_seen(
                 *{f"team:{namespace.team_id}" for namespace in changed},
             ]
         )
-        nudge(*_differing(cluster, changed, rows, gone=names))
+        _look_again(_differing(cluster, changed, rows, gone=names))
 
 
 def owned_seen(
@@ -129,7 +143,7 @@ def owned_seen(
     if whole is not None:
         there = {key_of(item)[0] for item in whole}
         missing = {namespace.name for namespace in ours} - there
-    nudge(*(n.pk for n in ours if n.uid and n.name in touched | missing))
+    _look_again(n.pk for n in ours if n.uid and n.name in touched | missing)
 
 
 def _is_touched(item: Object) -> bool:

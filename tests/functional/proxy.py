@@ -113,8 +113,9 @@ class Proxy:
             ssl=self._tls,
             timeout=aiohttp.ClientTimeout(total=None),
         ) as answer:
+            held = b""
             if fault is not None and fault.after is not None:
-                await answer.read()
+                held = await answer.read()
                 if await asyncio.to_thread(fault.after):
                     return _cut(request)
             response = web.StreamResponse(
@@ -122,6 +123,7 @@ class Proxy:
                 headers={k: v for k, v in answer.headers.items() if k.lower() not in HOP},
             )
             await response.prepare(request)
+            await response.write(held)
             async for chunk in answer.content.iter_any():
                 await response.write(chunk)
             await response.write_eof()

@@ -1,0 +1,80 @@
+"""What somebody changed behind Berth's back is put right, whatever becomes of the nudge."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connections
+from django.utils import timezone
+
+from quotas.reconcile import namespace_reconcile, namespaces_due
+from quotas.sightings import namespaces_seen, owned_seen, quotas_seen
+from tests.functional.proxy import Fault
+
+pytestmark = pytest.mark.cluster
+
+
+def due(after=timedelta()):
+    return namespaces_due(at=timezone.now() + after)
+
+
+def bend(live, name):
+    live.call(
+        "patch", "ResourceQuota", "dev-quota", {"spec": {"hard": {"pods": "99"}}}, namespace=name
+    )
+    return live.get("ResourceQuota", "dev-quota", name)
+
+
+def pods(live, name):
+    return live.get("ResourceQuota", "dev-quota", name)["spec"]["hard"]["pods"]
+
+
+def test_a_lost_nudge_costs_only_time(cluster_row, live, approved, valkey):
+    request = approved(cluster_row, live.name())
+    namespace_reconcile(request.namespace_id)
+    limits = live.get("LimitRange", "dev-limits", request.name)
+    namespace = live.get("Namespace", request.name)
+    for seen in (
+        lambda: quotas_seen(cluster_row, None, [bend(live, request.name)], []),
+        lambda: owned_seen(cluster_row, None, [], [limits]),
+        lambda: namespaces_seen(cluster_row, None, [], [namespace]),
+    ):
+        assert due() == []
+        seen()
+        valkey.flushdb()
+        assert due() == [request.namespace_id]
+        namespace_reconcile(request.namespace_id)
+        assert due(after=timedelta(days=1)) == []
+    assert pods(live, request.name) == "10"
+
+
+def test_a_change_that_a_pass_has_missed_is_put_right_by_the_next(
+    proxy, proxied_row, live, approved
+):
+    request = approved(proxied_row, live.name())
+    namespace_reconcile(request.namespace_id)
+
+    def meanwhile():
+        try:
+            quotas_seen(proxied_row, None, [bend(live, request.name)], [])
+        finally:
+            connections.close_all()
+        return False
+
+    # When the binding is written the pass is past the quota.
+    proxy.faults.append(Fault(lambda m, p: p.endswith("-binding"), after=meanwhile))
+    namespace_reconcile(request.namespace_id)
+    assert pods(live, request.name) == "99"
+    assert due() == [request.namespace_id]
+    namespace_reconcile(request.namespace_id)
+    assert pods(live, request.name) == "10"
+    assert due(after=timedelta(days=1)) == []
+
+
+def test_the_end_of_a_grant_is_not_forgotten_over_it(cluster_row, live, approved):
+    ends_at = timezone.now() + timedelta(days=1)
+    request = approved(cluster_row, live.name(), ends_at=ends_at)
+    namespace_reconcile(request.namespace_id)
+    quotas_seen(cluster_row, None, [bend(live, request.name)], [])
+    namespace_reconcile(request.namespace_id)
+    assert due() == []
+    assert namespaces_due(at=ends_at) == [request.namespace_id]
