@@ -22,7 +22,7 @@ from dev.idp import IdP
 from dev.kubernetes import ControlPlane
 from dev.nodes import DEMO_NODES
 from dev.part import Part, PartError, Process, end_leftover
-from dev.people import EVERYBODY
+from dev.people import ALPHA_MEMBER, EVERYBODY
 from dev.portal import Portal
 from dev.postgres import Postgres
 from dev.terminal import Line, say, step
@@ -112,7 +112,11 @@ class Demo:
         self._stack.callback(self.activity.stop)
         argv: list[str | Path] = [sys.executable, "-m", "dev.activity", self.cluster.folder]
         self.activity.run("activity", argv, cwd=ROOT)
-        say(f"\n  The cluster is up. kubectl: KUBECONFIG={self.cluster.kubeconfig}")
+        for person in EVERYBODY:
+            self.cluster.kubeconfig_of(person)
+        folder = os.path.relpath(self.cluster.folder)
+        say("\n  The cluster is up. kubectl as somebody of the above, or as admin:")
+        say(f"    export KUBECONFIG={folder}/{ALPHA_MEMBER.subject}.kubeconfig")
 
     def _build(self) -> None:
         """Builds in a process of its own, which leaves the portal its share of the cores."""

@@ -170,6 +170,7 @@ def serve(idp: IdP) -> None:
     people = [oidc_provider_mock.User(sub=p.subject, claims=p.claims) for p in EVERYBODY]
     app = oidc_provider_mock.app(user_claims=people)
     app.secret_key = idp.secret("session")
+    _show_people(app)
     _keep_key(_storage(app), idp.key)
     tls: dict[str, Any] = {
         "ssl_keyfile": idp.folder / "tls.key",
@@ -184,6 +185,17 @@ def serve(idp: IdP) -> None:
     # Only the main thread's server is told of signals, so the other one must not hold up the end.
     threading.Thread(target=servers[0].run, daemon=True).start()
     servers[1].run()
+
+
+def _show_people(app: "object") -> None:
+    """Asks who one is on a page of ours; the library's own takes its style from elsewhere."""
+    import flask
+    from jinja2 import ChoiceLoader, FileSystemLoader
+
+    assert isinstance(app, flask.Flask)
+    ours = FileSystemLoader(Path(__file__).with_name("idp_pages"))
+    app.jinja_loader = ChoiceLoader([ours, *filter(None, [app.jinja_loader])])
+    app.jinja_env.globals["people"] = EVERYBODY
 
 
 def _storage(app: "object") -> "Storage":

@@ -13,6 +13,7 @@ import json
 import os
 import ssl
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
@@ -24,6 +25,8 @@ from dev.binaries import Binaries, find_or_build
 from dev.idp import CLUSTER_CLIENT, IdP
 from dev.nodes import Node
 from dev.part import Part, Process, write
+from dev.people import Person
+from dev.tools import ROOT
 
 # Groups and users of the provider carry no prefix: a RoleBinding names them as the provider does.
 USER_PREFIX = GROUP_PREFIX = ""
@@ -279,12 +282,28 @@ class ControlPlane(Part):
             write(pki / f"{name}.pem", b"".join(part.bytes() for part in cert.cert_chain_pems))
         write(self.ca, ca.cert_pem.bytes())
 
-    def _write_kubeconfig(self, user: str) -> Path:
+    def kubeconfig_of(self, person: Person) -> Path:
+        """A kubeconfig of this person, which gets a token from the provider for each command."""
+        assert self.idp is not None
+        plugin = {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": ["-m", "dev.credential", str(self.idp.folder), person.subject],
+            "env": [{"name": "PYTHONPATH", "value": str(ROOT)}],
+            "interactiveMode": "Never",
+        }
+        return self._write_kubeconfig(person.subject, {"exec": plugin})
+
+    def _write_kubeconfig(self, user: str, credentials: dict[str, Any] | None = None) -> Path:
         pki = self.folder / "pki"
 
         def inline(path: Path) -> str:
             return base64.b64encode(path.read_bytes()).decode()
 
+        credentials = credentials or {
+            "client-certificate-data": inline(pki / f"{user}.pem"),
+            "client-key-data": inline(pki / f"{user}.key"),
+        }
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -299,14 +318,6 @@ class ControlPlane(Part):
                     },
                 }
             ],
-            "users": [
-                {
-                    "name": user,
-                    "user": {
-                        "client-certificate-data": inline(pki / f"{user}.pem"),
-                        "client-key-data": inline(pki / f"{user}.key"),
-                    },
-                }
-            ],
+            "users": [{"name": user, "user": credentials}],
         }
         return write(self.folder / f"{user}.kubeconfig", yaml.safe_dump(config), mode=0o600)

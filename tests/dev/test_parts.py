@@ -8,9 +8,10 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+import requests
 
 from dev.kubernetes import ApiError
-from dev.people import ALPHA_MEMBER, OUTSIDER
+from dev.people import ALPHA_MEMBER, EVERYBODY, OUTSIDER
 from dev.postgres import Postgres
 
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -62,6 +63,31 @@ def test_cluster_knows_people_by_their_token(control_plane, idp):
 def test_somebody_in_no_group_is_only_signed_in(control_plane, idp):
     answer = control_plane.api("POST", WHOAMI, REVIEW, token=idp.id_token(OUTSIDER))
     assert answer["status"]["userInfo"]["groups"] == ["system:authenticated"]
+
+
+def test_kubectl_works_as_a_person(control_plane, idp):
+    kubeconfig = str(control_plane.kubeconfig_of(ALPHA_MEMBER))
+    command = "--kubeconfig", kubeconfig, "auth", "whoami", "-o", "jsonpath={.status.userInfo}"
+    assert f'"username":"{ALPHA_MEMBER.subject}"' in control_plane.kubectl(*command)
+
+
+def test_people_are_picked_from_a_page_that_loads_nothing(idp):
+    asked = {
+        "response_type": "code",
+        "client_id": "berth",
+        "redirect_uri": "http://127.0.0.1:1/",
+        "scope": "openid",
+        "state": "state",
+    }
+    address = f"{idp.issuer}/oauth2/authorize"
+    page = requests.get(address, params=asked, timeout=10)
+    for person in EVERYBODY:
+        assert f'value="{person.subject}"' in page.text
+        assert person.name in page.text
+    assert "https://" not in page.text
+    picked = {"sub": ALPHA_MEMBER.subject}
+    back = requests.post(address, params=asked, data=picked, allow_redirects=False, timeout=10)
+    assert back.headers["Location"].startswith("http://127.0.0.1:1/?code=")
 
 
 @pytest.mark.parametrize(
