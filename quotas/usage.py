@@ -14,6 +14,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from cluster.quantities import QuantityError, human, parse
+from cluster.tenant import GUARD_NAME
 from quotas.models import Usage
 from tenants.models import Namespace
 
@@ -42,10 +43,14 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaView:
-    """One ResourceQuota; `as_of` is up to when its figures are known to be current."""
+    """One ResourceQuota; `as_of` is up to when its figures are known to be current.
+
+    `withholds`: it is Berth's own, of what was not granted.
+    """
 
     name: str
     scope: str
+    withholds: bool
     reported: bool
     as_of: datetime | None
     rows: list[Row]
@@ -74,6 +79,7 @@ def _views(quotas: list[Usage], *, watched_at: datetime | None) -> list[QuotaVie
         QuotaView(
             name=quota.quota_name,
             scope=quota.scope,
+            withholds=quota.quota_name == GUARD_NAME,
             reported=quota.used is not None,
             as_of=max(filter(None, [quota.changed_at, watched_at]), default=None),
             rows=[

@@ -10,7 +10,7 @@ from portal.signin.session import is_fresh, sign_in_url
 from quotas.selectors import namespaces_granted, requests_waiting
 from quotas.usage import usage_of
 from tenants.models import User
-from tenants.permissions import Role, has_role
+from tenants.permissions import sees_everything
 from tenants.rendering import page, person
 from tenants.selectors import teams_of
 
@@ -33,7 +33,7 @@ def home(request: HttpRequest) -> HttpResponseBase:
 
 
 def my_home(request: HttpRequest) -> HttpResponse:
-    """Own namespaces with their use, own requests that wait, and for approvers the queue."""
+    """Own namespaces with their use, own requests that wait; with a role, all that wait."""
     user = person(request)
     teams = list(teams_of(user).order_by("name", "pk"))
     mine = namespaces_granted(user).filter(team__in=teams, released_at=None).order_by("name", "pk")
@@ -41,7 +41,7 @@ def my_home(request: HttpRequest) -> HttpResponse:
     usage = usage_of(namespaces)
     waiting = requests_waiting(user)
     own = waiting.filter(team__in=teams)
-    queue = waiting if has_role(user, Role.APPROVER) else waiting.none()
+    queue = waiting if sees_everything(user) else waiting.none()
     context = {
         "teams": teams,
         "namespaces": [(n, usage[n.pk]) for n in namespaces[:NAMESPACES_SHOWN]],

@@ -165,8 +165,9 @@ def _human(resource: str, text: str) -> str:
 
 @register.filter
 def brief(quotas: list[QuotaView]) -> list[Any]:
-    """The rows that fit on a card: those that bind, of the resources asked for."""
+    """The rows that fit on a card: those that bind, of what may be used, as it is asked for."""
     rows = [row for quota in quotas if not quota.scope for row in quota.rows if row.binding]
+    rows = [row for row in rows if row.level != "none"] or rows
     return [row for row in rows if not row.resource.startswith("limits.")][:BRIEF_ROWS]
 
 
@@ -226,6 +227,8 @@ def initial(user: User) -> str:
 @register.filter
 def waited(moment: datetime) -> str:
     """How long something has waited, in its largest unit."""
+    if timezone.now() - moment < FRESH:
+        return _("a moment")
     return timesince(moment, depth=1)
 
 

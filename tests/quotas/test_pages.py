@@ -116,6 +116,29 @@ def test_every_page_when_there_is_nothing(as_, name):
     assert as_(make.approver()).get(reverse(name)).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["approver", "auditor", "admin"])
+def test_home_of_a_role_shows_what_waits(as_, asked, kind):
+    assert asked.name in text(as_(getattr(make, kind)()).get("/"))
+
+
+def test_reviews_tell_a_stranger_nothing_of_others(as_, asked):
+    page = text(as_(make.UserFactory()).get("/reviews/"))
+    assert "No request of your teams waits." in page
+    assert "decided" not in page
+
+
+def test_what_is_withheld_is_named_so_and_is_not_on_the_card(as_, team, lead):
+    cluster = make.ClusterFactory()
+    namespace = standing(team, cluster, "full")
+    kept = {"requests.nvidia.com/mig-1g.10gb": "0"}
+    guard = {"quota_name": "berth-guard", "spec_hard": kept, "hard": kept, "used": kept}
+    make.UsageFactory(cluster=cluster, namespace_name="full", **guard)
+    page = text(as_(lead).get(namespace.get_absolute_url()))
+    assert "Not granted: berth-guard" in page
+    assert "nvidia.com/mig-1g.10gb" in page
+    assert "mig-1g.10gb" not in text(as_(lead).get("/"))
+
+
 def test_what_belongs_to_others_is_not_there(as_, team, asked):
     namespace = standing(team, asked.cluster, "alpha")
     client = as_(make.lead_of(make.TeamFactory()))
