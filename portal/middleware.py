@@ -1,17 +1,39 @@
-"""Refuses text that PostgreSQL can't hold, before it gets anywhere near a query."""
+"""Refuses bodies and text that nothing behind it can take."""
 
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from django.http import HttpRequest, HttpResponseBadRequest, JsonResponse
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from portal.api.problems import CONTENT_TYPE, problem_body
 from portal.text import is_storable
+
+
+class BodyMiddleware(MiddlewareMixin):
+    """400 for a body in another charset than UTF-8, 413 for one that is too long.
+
+    Python knows charsets that are none, such as zlib. What Django makes of such a form is an error
+    again on the page that tells of it, and NUL may hide from NulByteMiddleware in UTF-7.
+    """
+
+    get_response: Callable[[HttpRequest], HttpResponseBase]
+
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+        charset = (request.content_params or {}).get("charset", "utf-8")
+        if charset.lower() not in ("utf-8", "utf8"):
+            return _refused(request, 400, _("The charset of a request has to be UTF-8."))
+        try:
+            # Files, which may be longer, come as forms only, and no form here takes one.
+            request.body  # noqa: B018
+        except RequestDataTooBig:
+            return _refused(request, 413, _("This request is too long."))
+        return None
 
 
 class NulByteMiddleware(MiddlewareMixin):
@@ -28,9 +50,14 @@ class NulByteMiddleware(MiddlewareMixin):
         if all(is_storable(text) for text in _texts(request)):
             return None
         detail = _("A character in this request can't be stored (NUL or half a surrogate pair).")
-        if request.content_type == "application/json" or not request.accepts("text/html"):
-            return JsonResponse(problem_body(400, detail), status=400, content_type=CONTENT_TYPE)
-        return HttpResponseBadRequest(detail, content_type="text/plain; charset=utf-8")
+        return _refused(request, 400, detail)
+
+
+def _refused(request: HttpRequest, status: int, detail: str) -> HttpResponse:
+    if request.content_type == "application/json" or not request.accepts("text/html"):
+        body = problem_body(status, detail)
+        return JsonResponse(body, status=status, content_type=CONTENT_TYPE)
+    return HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8")
 
 
 def _texts(request: HttpRequest) -> Iterable[str]:
