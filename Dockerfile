@@ -13,7 +13,7 @@ RUN uv sync --frozen --no-group dev
 COPY . .
 COPY --from=frontend /src/node_modules node_modules
 RUN uv run --frozen --no-group dev python -m dev.frontend --installed \
-    && uvx --from babel==2.18.0 pybabel compile --directory locale --domain django \
+    && uvx --from babel==2.19.0 pybabel compile --directory locale --domain django \
     && BERTH_SECRET_KEY=build DATABASE_URL=postgresql:///build REDIS_URL=redis://build \
        OIDC_ISSUER=build OIDC_AUTHORIZATION_ENDPOINT=build OIDC_TOKEN_ENDPOINT=build \
        OIDC_USERINFO_ENDPOINT=build OIDC_JWKS_ENDPOINT=build \
