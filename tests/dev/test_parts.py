@@ -88,6 +88,8 @@ def test_people_are_picked_from_a_page_that_loads_nothing(idp):
     picked = {"sub": ALPHA_MEMBER.subject}
     back = requests.post(address, params=asked, data=picked, allow_redirects=False, timeout=10)
     assert back.headers["Location"].startswith("http://127.0.0.1:1/?code=")
+    page = requests.get(f"{idp.issuer}/oauth2/end_session", timeout=10)
+    assert "Sign out here too?" in page.text
 
 
 @pytest.mark.parametrize(
