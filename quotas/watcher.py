@@ -74,10 +74,10 @@ class ClusterWatcher:
             try:
                 await client.version()
             except ClusterError as error:
-                await _in_thread(cluster_lost, self.cluster, str(error))
+                await in_thread(cluster_lost, self.cluster, str(error))
             else:
                 if not self.lost and self.synced.issuperset(KINDS):
-                    await _in_thread(cluster_seen, self.cluster)
+                    await in_thread(cluster_seen, self.cluster)
             await asyncio.sleep(PROBE_S)
 
     async def _write(self) -> None:
@@ -106,7 +106,7 @@ class ClusterWatcher:
                     self.lost.pop(kind, None)
                 case Lost(error=error):
                     self.lost[kind] = str(error)
-                    await _in_thread(cluster_lost, self.cluster, str(error))
+                    await in_thread(cluster_lost, self.cluster, str(error))
         if whole is None and not changed:
             return
         gone = [event.object for event in changed.values() if event.type == "DELETED"]
@@ -114,7 +114,7 @@ class ClusterWatcher:
         if kind == "Node":
             await self._write_nodes(whole, live, gone)
         else:
-            await _in_thread(SEEN.get(kind, owned_seen), self.cluster, whole, live, gone)
+            await in_thread(SEEN.get(kind, owned_seen), self.cluster, whole, live, gone)
 
     async def _write_nodes(
         self, whole: list[Object] | None, live: list[Object], gone: list[Object]
@@ -127,10 +127,12 @@ class ClusterWatcher:
         totals = {name: str(value) for name, value in allocatable(self.nodes.values()).items()}
         if totals != self.cluster.allocatable:
             self.cluster.allocatable = totals
-            await _in_thread(cluster_offers, self.cluster, totals)
+            await in_thread(cluster_offers, self.cluster, totals)
 
 
-async def _in_thread(function: Callable[..., None], *args: Any) -> None:
+async def in_thread(function: Callable[..., None], *args: Any) -> None:
+    """Call what uses the database; its connection goes back to the pool, or away if it broke."""
+
     def call() -> None:
         try:
             function(*args)

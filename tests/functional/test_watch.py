@@ -3,16 +3,20 @@
 import asyncio
 import base64
 import json
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
+from django.db import connection
 
 from quotas.models import Usage
 from quotas.reconcile import namespace_reconcile
 from quotas.sightings import quotas_seen
 from quotas.watcher import ClusterWatcher
 from tenants.models import Cluster, Namespace
+from tests.functional.conftest import ROOT, database_environment
 from tests.functional.proxy import Fault
 
 pytestmark = pytest.mark.cluster
@@ -254,3 +258,45 @@ def test_what_was_deleted_while_nobody_watched_is_nudged(
     valkey.flushdb()
     watch(cluster_row)
     eventually(lambda: any(str(request.namespace_id) in text for text in queued(valkey)))
+
+
+@pytest.fixture
+def command(transactional_db):
+    """`manage.py watch_usage` on this test's database."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "watch_usage"],
+        cwd=ROOT,
+        env=database_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_the_command_outlives_its_connections_to_the_database(command, cluster_row):
+    """As when PostgreSQL is started anew."""
+
+    def watched():
+        return Cluster.objects.get(pk=cluster_row.pk).watched_at
+
+    eventually(watched, within=20)
+    cut = (
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(cut)
+        assert cursor.fetchone()[0]
+    last = watched()
+    eventually(lambda: watched() > last, within=20)
+    # Every connection that it takes up again is cut, too, for a while.
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        with connection.cursor() as cursor:
+            cursor.execute(cut)
+        time.sleep(0.05)
+    last = watched()
+    eventually(lambda: watched() > last, within=20)
+    assert command.poll() is None
