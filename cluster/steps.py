@@ -249,7 +249,9 @@ def _check_ours(live: Object, tenant: Tenant) -> None:
             " ".join([f"The namespace {tenant.namespace} is being deleted.", *words]),
         )
     label = own_labels(tenant)[NAMESPACE_ID_LABEL]
-    if (metadata.get("labels") or {}).get(NAMESPACE_ID_LABEL) != label:
+    labelled = (metadata.get("labels") or {}).get(NAMESPACE_ID_LABEL) == label
+    # One that was ours stays ours, whoever took its label off.
+    if not labelled and tenant.uid != metadata["uid"]:
         raise NameTaken(
             f"The namespace {tenant.namespace} is there already and was not made by Berth"
             " for this request. It is left as it is."

@@ -25,7 +25,6 @@ def desired_tenant(
     every limit is zero: what runs goes on, nothing new starts.
     """
     prefix = namespace.cluster.group_prefix
-    over = grant.ends_at is not None and grant.ends_at <= at
     return Tenant(
         namespace=namespace.name,
         uid=namespace.uid,
@@ -36,12 +35,18 @@ def desired_tenant(
             "berth.dev/grant-id": str(grant.pk),
         },
         annotations={},
-        hard={resource: "0" if over else amount for resource, amount in grant.amounts.items()},
+        hard=hard_of(grant, at=at),
         limit_default=grant.limit_default,
         limit_default_request=grant.limit_default_request,
         groups=tuple(sorted(subject(prefix, group) for group in groups)),
         withheld=withheld(grant, offered),
     )
+
+
+def hard_of(grant: Grant, *, at: datetime) -> dict[str, str]:
+    """The granted amounts at this time; past the grant's end none of any."""
+    over = grant.ends_at is not None and grant.ends_at <= at
+    return {resource: "0" if over else amount for resource, amount in grant.amounts.items()}
 
 
 def withheld(grant: Grant, offered: Collection[str]) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ from django.utils import timezone
 from cluster.amounts import is_extended
 from cluster.client import FIELD_MANAGER
 from cluster.quantities import same
-from cluster.tenant import GUARD_NAME, QUOTA_NAME
+from cluster.tenant import GUARD_NAME, NAMESPACE_ID_LABEL, QUOTA_NAME
 from quotas.checks import offered
-from quotas.desired import withheld
+from quotas.desired import hard_of, withheld
 from quotas.models import Grant, Usage
 from tenants.models import Cluster, Namespace
 from tenants.nudge import nudge
@@ -88,14 +88,32 @@ def _look_again(namespace_ids: Iterable[UUID]) -> None:
 def namespaces_seen(
     cluster: Cluster, whole: list[Object] | None, live: list[Object], gone: list[Object]
 ) -> None:
-    """Nudge those of Berth's namespaces that are no longer there, or no longer the same object."""
-    if whole is not None:
-        there = {item["metadata"]["name"]: item["metadata"]["uid"] for item in whole}
-        ours = _ours(cluster)
-    else:
-        there = {item["metadata"]["name"]: item["metadata"]["uid"] for item in live}
-        ours = _ours(cluster, [*there, *(item["metadata"]["name"] for item in gone)])
-    _look_again(n.pk for n in ours if n.uid and there.get(n.name) != n.uid)
+    """Nudge those of Berth's namespaces that are gone, another object, or without our label.
+
+    Those that were never made, too, where another of that name stood in the way and is gone now.
+    """
+    there = {_name_of(item): item for item in (live if whole is None else whole)}
+    ours = list(_ours(cluster, None if whole is not None else [*there, *map(_name_of, gone)]))
+    freed = {namespace.name for namespace in ours} - there.keys()
+    _look_again(
+        n.pk
+        for n in ours
+        if (n.uid and not _is_ours(there.get(n.name), n)) or (not n.uid and n.name in freed)
+    )
+
+
+def _name_of(item: Object) -> str:
+    return key_of(item)[1]
+
+
+def _is_ours(live: Object | None, namespace: Namespace) -> bool:
+    if live is None:
+        return False
+    labels = live["metadata"].get("labels") or {}
+    return bool(
+        live["metadata"]["uid"] == namespace.uid
+        and labels.get(NAMESPACE_ID_LABEL) == str(namespace.pk)
+    )
 
 
 def quotas_seen(
@@ -186,11 +204,7 @@ def _differing(
     *,
     gone: set[str],
 ) -> list[UUID]:
-    """Namespaces whose live quotas are not those of their grant.
-
-    Past a grant's end the live one is zero and differs for good; the reconciler then finds nothing
-    to do, so those are left out.
-    """
+    """Namespaces whose live quotas are not those of their grant."""
     settled = {
         namespace.pk: namespace
         for namespace in namespaces
@@ -200,25 +214,23 @@ def _differing(
     now, there = timezone.now(), offered(cluster) or ()
     found = []
     for grant in grants:
-        if grant.ends_at is not None and grant.ends_at <= now:
-            continue
         name = settled[grant.namespace_id].name
         granted, guard = quotas.get((name, QUOTA_NAME)), quotas.get((name, GUARD_NAME))
         if (
             name in gone
-            or (granted and not _is_granted(granted, grant))
+            or (granted and not _is_granted(granted, hard_of(grant, at=now)))
             or (guard and not _withholds(guard, withheld(grant, there)))
         ):
             found.append(grant.namespace_id)
     return found
 
 
-def _is_granted(live: Usage, grant: Grant) -> bool:
+def _is_granted(live: Usage, hard: Mapping[str, str]) -> bool:
     # One with a scope counts only some pods, whatever its amounts.
     return (
         not live.scope
-        and live.spec_hard.keys() == grant.amounts.keys()
-        and all(same(amount, grant.amounts[key]) for key, amount in live.spec_hard.items())
+        and live.spec_hard.keys() == hard.keys()
+        and all(same(amount, hard[key]) for key, amount in live.spec_hard.items())
     )
 
 

@@ -78,3 +78,46 @@ def test_the_end_of_a_grant_is_not_forgotten_over_it(cluster_row, live, approved
     namespace_reconcile(request.namespace_id)
     assert due() == []
     assert namespaces_due(at=ends_at) == [request.namespace_id]
+
+
+def test_a_namespace_that_lost_its_label_is_labelled_again(cluster_row, live, approved):
+    request = approved(cluster_row, live.name())
+    namespace_reconcile(request.namespace_id)
+    namespaces_seen(cluster_row, None, [live.get("Namespace", request.name)], [])
+    assert due() == []
+    bare = {"metadata": {"labels": {"berth.dev/namespace-id": None}}}
+    live.call("patch", "Namespace", request.name, bare)
+    namespaces_seen(cluster_row, None, [live.get("Namespace", request.name)], [])
+    assert due() == [request.namespace_id]
+    namespace_reconcile(request.namespace_id)
+    labels = live.get("Namespace", request.name)["metadata"]["labels"]
+    assert labels["berth.dev/namespace-id"] == str(request.namespace_id)
+    assert due(after=timedelta(days=1)) == []
+
+
+@pytest.mark.parametrize("seen", ["going", "gone"])
+def test_a_name_that_somebody_else_gave_back_is_taken(seen, cluster_row, live, approved):
+    name = live.name()
+    plain = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    theirs = live.call("create", plain)
+    request = approved(cluster_row, name)
+    namespace_reconcile(request.namespace_id)
+    assert due(after=timedelta(minutes=5)) == []
+    if seen == "going":
+        namespaces_seen(cluster_row, None, [], [theirs])
+    else:
+        namespaces_seen(cluster_row, [], [], [])
+    assert due() == [request.namespace_id]
+
+
+def test_past_its_end_a_quota_is_healed_too(cluster_row, live, approved):
+    request = approved(cluster_row, live.name(), ends_at=timezone.now() + timedelta(days=1))
+    request.grant.ends_at = timezone.now()
+    request.grant.save()
+    namespace_reconcile(request.namespace_id)
+    quotas_seen(cluster_row, None, [live.get("ResourceQuota", "dev-quota", request.name)], [])
+    assert due(after=timedelta(days=1)) == []
+    quotas_seen(cluster_row, None, [bend(live, request.name)], [])
+    assert due() == [request.namespace_id]
+    namespace_reconcile(request.namespace_id)
+    assert pods(live, request.name) == "0"

@@ -14,12 +14,14 @@ from cluster.errors import Busy, ClusterError, Conflict, NameTaken, NotFound, Un
 from cluster.steps import REPLACES_ANNOTATION, STEPS
 from cluster.tenant import (
     GUARD_NAME,
+    MANAGED_BY_LABEL,
     NAMESPACE_ID_LABEL,
     QUOTA_NAME,
     Object,
     Tenant,
     desired_manifests,
     namespace_manifest,
+    own_labels,
     role_binding_manifest,
     role_binding_name,
 )
@@ -154,6 +156,22 @@ async def gone(client: Client, tenant: Tenant) -> bool:
     except NotFound:
         return True
     return False
+
+
+def test_a_namespace_whose_labels_went_is_still_ours(
+    on_cluster: OnCluster, new_tenant: NewTenant
+) -> None:
+    tenant = new_tenant()
+
+    async def work(client: Client) -> None:
+        made = await converge(client, tenant)
+        bare = {"metadata": {"labels": {NAMESPACE_ID_LABEL: None, MANAGED_BY_LABEL: "somebody"}}}
+        await client.patch("Namespace", tenant.namespace, bare)
+        assert await converge(client, made) == made
+        live = await client.get("Namespace", tenant.namespace)
+        assert live["metadata"]["labels"].items() >= own_labels(tenant).items()
+
+    on_cluster(work)
 
 
 def test_a_later_namesake_is_not_ours(on_cluster: OnCluster, new_tenant: NewTenant) -> None:
