@@ -111,6 +111,12 @@ class ClusterWatcher:
             return
         gone = [event.object for event in changed.values() if event.type == "DELETED"]
         live = [event.object for event in changed.values() if event.type != "DELETED"]
+        if whole is not None:
+            # What came after the list belongs to it.
+            now = {key_of(item): item for item in [*whole, *live]}
+            for item in gone:
+                now.pop(key_of(item), None)
+            whole, live, gone = list(now.values()), [], []
         if kind == "Node":
             await self._write_nodes(whole, live, gone)
         else:

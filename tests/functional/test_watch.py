@@ -11,6 +11,7 @@ import time
 import pytest
 from django.db import connection
 
+from cluster.watch import Changed, Synced
 from quotas.models import Usage
 from quotas.reconcile import namespace_reconcile
 from quotas.sightings import quotas_seen
@@ -181,6 +182,20 @@ def test_what_was_deleted_unseen_is_gone_after_a_new_list(cluster_row, live, app
     live.call("delete", "ResourceQuota", "dev-quota", namespace=name)
     watch(fresh(cluster_row))
     eventually(lambda: usage(name) is None)
+
+
+def test_what_goes_right_after_a_list_is_gone(cluster_row, live, approved, valkey):
+    name = live.name()
+    request = approved(cluster_row, name)
+    namespace_reconcile(request.namespace_id)
+    valkey.flushdb()
+    quota = live.get("ResourceQuota", "dev-quota", name)
+    events = [Synced([quota], "1"), Changed("DELETED", quota, "2")]
+    quotas_seen(cluster_row, [quota], [], [])
+    assert usage(name)
+    asyncio.run(ClusterWatcher(cluster_row)._write_kind("ResourceQuota", events))
+    assert usage(name) is None
+    assert any(str(request.namespace_id) in text for text in queued(valkey))
 
 
 def test_a_cluster_out_of_sight_is_said_so_and_what_waits_goes_on(
