@@ -8,15 +8,16 @@ from decimal import Decimal
 from functools import lru_cache
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from cluster.amounts import COUNTED
 from cluster.quantities import QuantityError, human, parse
 from cluster.tenant import QUOTA_NAME
 from quotas.models import Grant, Usage
 from quotas.usage import Level, label, level, order
-from tenants.models import Cluster
+from tenants.models import Cluster, Namespace
 
 # `limits.*` may be promised many times over, so they say nothing about what is left.
 LIMITS = "limits."
@@ -26,13 +27,16 @@ _parse = lru_cache(maxsize=4_096)(parse)
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityRow:
-    """One resource of one cluster. `percent` is granted of offered; None where none is offered."""
+    """One resource of one cluster. `percent` is granted of offered; None where none is offered.
+
+    `used` is None where something is granted and the cluster has reported nothing of it.
+    """
 
     resource: str
     label: str
     offered: Decimal
     granted: Decimal
-    used: Decimal
+    used: Decimal | None
     percent: float | None
     level: Level
 
@@ -46,7 +50,7 @@ class CapacityRow:
 
     @property
     def used_text(self) -> str:
-        return human(self.resource, self.used)
+        return _("not reported") if self.used is None else human(self.resource, self.used)
 
     @property
     def left(self) -> Decimal:
@@ -81,7 +85,12 @@ def capacity_of(
     used = _used(clusters)
     return {
         cluster.pk: [
-            _row(key, offered=amount, granted=granted[cluster.pk][key], used=used[cluster.pk][key])
+            _row(
+                key,
+                offered=amount,
+                granted=granted[cluster.pk][key],
+                used=used[cluster.pk].get(key),
+            )
             for key, amount in sorted(_keys(cluster).items(), key=lambda item: order((item[0], "")))
         ]
         for cluster in clusters
@@ -127,9 +136,13 @@ def _granted(clusters: Collection[Cluster], *, at: datetime) -> dict[UUID, dict[
 
 
 def _used(clusters: Collection[Cluster]) -> dict[UUID, dict[str, Decimal]]:
-    # One quota a namespace: several count the same pods, so they are never added up.
-    own = Usage.objects.filter(cluster__in=clusters, quota_name=QUOTA_NAME, used__isnull=False)
-    return _sum(own.values_list("cluster_id", "used"))
+    # One quota a namespace: several count the same pods, so they are never added up. Somebody
+    # else's of the same name says nothing of what was granted.
+    ours = Namespace.objects.filter(
+        cluster=OuterRef("cluster"), name=OuterRef("namespace_name"), released_at=None
+    )
+    own = Usage.objects.filter(Exists(ours), cluster__in=clusters, quota_name=QUOTA_NAME)
+    return _sum(own.filter(used__isnull=False).values_list("cluster_id", "used"))
 
 
 def _sum(
@@ -145,13 +158,13 @@ def _sum(
     return sums
 
 
-def _row(resource: str, *, offered: Decimal, granted: Decimal, used: Decimal) -> CapacityRow:
+def _row(resource: str, *, offered: Decimal, granted: Decimal, used: Decimal | None) -> CapacityRow:
     return CapacityRow(
         resource=resource,
         label=label(resource),
         offered=offered,
         granted=granted,
-        used=used,
+        used=used if used is not None or granted else Decimal(0),
         percent=float(granted / offered * 100) if offered > 0 else None,
         level=level(granted, offered),
     )

@@ -22,6 +22,10 @@ REASON_MAX = 2_000
 # Past this, a date is a slip of the pen, and some cannot be told in every time zone.
 FAR = timedelta(days=36_500)
 
+# What a container gets that names nothing, where the one who asks has no opinion.
+LIMIT_DEFAULT = {"cpu": "1", "memory": "1Gi"}
+LIMIT_DEFAULT_REQUEST = {"cpu": "500m", "memory": "512Mi"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
@@ -105,6 +109,9 @@ def wish_problems(
     for resource in COUNTED.keys() - wish.amounts.keys():
         # What a quota does not name it does not limit.
         add(f"amounts/{resource}", _("Give an amount; 0 allows none."))
+    for resource in LIMIT_DEFAULT.keys() - wish.limit_default.keys():
+        # The quota refuses a pod that names no limit and gets none.
+        add(f"limit_default/{resource}", _("Give one: a pod that names none would be refused."))
     limits = check_limit_range(wish.limit_default, wish.limit_default_request)
     for path, found in limits.items():
         add(path, sentence(found))

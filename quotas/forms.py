@@ -14,7 +14,7 @@ from django.forms.boundfield import BoundField
 from django.utils.translation import gettext_lazy as _
 
 from cluster.quantities import human
-from quotas.checks import Wish, wish_of
+from quotas.checks import LIMIT_DEFAULT, LIMIT_DEFAULT_REQUEST, Wish, wish_of
 from quotas.errors import Problems
 from quotas.models import QuotaRequest
 from quotas.usage import label, order
@@ -30,10 +30,7 @@ AMOUNTS = {
     "pods": "10",
 }
 GPU = "nvidia.com/gpu"
-DEFAULTS = {
-    "limit_default": {"cpu": "1", "memory": "1Gi"},
-    "limit_default_request": {"cpu": "500m", "memory": "512Mi"},
-}
+DEFAULTS = {"limit_default": LIMIT_DEFAULT, "limit_default_request": LIMIT_DEFAULT_REQUEST}
 LIMIT_LABELS = {
     "limit_default/cpu": _("CPU limit of a container"),
     "limit_default/memory": _("Memory limit of a container"),

@@ -26,7 +26,7 @@ from cluster.tenant import Tenant
 from quotas.checks import name_problem, offered
 from quotas.desired import desired_tenant
 from quotas.models import Grant
-from tenants.models import Cluster, Namespace, TeamGroup
+from tenants.models import Cluster, Namespace, TeamGroup, Transition
 from tenants.publish import publish
 from tenants.services import transition_record
 from tenants.states import Status, is_true, with_condition
@@ -127,13 +127,13 @@ def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:
     """What the worker itself has against this grant, in the form's words; empty where nothing.
 
     The form asked the same, perhaps before the cluster was there to tell what it offers. What
-    stands already is not taken back because a node is away or its name was reserved later, nor is
-    an approval because the cluster has shrunk since. And it still converges when its team's last
-    group of members is gone: those people must lose their access.
+    stands already is not taken back because a node is away or its name was reserved later. And it
+    still converges when its team's last group of members is gone: those people must lose their
+    access.
     """
     there = None if namespace.uid else offered(namespace.cluster) or None
     found = check_amounts(grant.amounts, offered=there).values()
-    words = [str(problem) for problem in found if problem.code != "AboveCapacity"]
+    words = [str(problem) for problem in found]
     if namespace.uid:
         return " ".join(words)
     if problem := name_problem(namespace.name):
@@ -204,7 +204,7 @@ class _Work:
         # Whoever saw a change meanwhile has noted another time, which then holds.
         as_begun = When(reconcile_at=self.namespace.reconcile_at, then=Value(look_again))
         with transaction.atomic():
-            if not self.was_ready:
+            if not self._known_ready():
                 self._record("ready")
             self._save(
                 {READY: ("True", "Converged", "")},
@@ -214,6 +214,13 @@ class _Work:
                 ),
                 failures=0,
             )
+
+    def _known_ready(self) -> bool:
+        """Whether the history says so already; waiting in between leaves no line."""
+        lines = Transition.objects.filter(
+            namespace=self.namespace, action__in=["ready", "not_ready", "recreated"]
+        )
+        return self.was_ready or lines.values_list("action", flat=True).first() == "ready"
 
     def not_yet(self, starts_at: datetime) -> None:
         """Granted, but from a later time on."""

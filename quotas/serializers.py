@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from quotas.checks import LIMIT_DEFAULT, LIMIT_DEFAULT_REQUEST
 from quotas.models import Grant, QuotaRequest, Review
 from tenants.models import Cluster, Namespace, Team
 from tenants.selectors import clusters_visible, teams_visible
@@ -95,8 +96,10 @@ class WishSerializer(InputSerializer):
     cluster = ClusterField(queryset=Cluster.objects.none())
     name = TextField()
     amounts = serializers.DictField(child=AmountField())
-    limit_default = serializers.DictField(child=AmountField(), default=dict)
-    limit_default_request = serializers.DictField(child=AmountField(), default=dict)
+    limit_default = serializers.DictField(child=AmountField(), default=LIMIT_DEFAULT.copy)
+    limit_default_request = serializers.DictField(
+        child=AmountField(), default=LIMIT_DEFAULT_REQUEST.copy
+    )
     starts_at = serializers.DateTimeField(allow_null=True, default=None)
     ends_at = serializers.DateTimeField(allow_null=True, default=None)
     reason = TextField()

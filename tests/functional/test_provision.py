@@ -15,6 +15,7 @@ from quotas.sightings import cluster_offers
 from tenants.models import Namespace, TeamGroup, Transition
 from tenants.states import condition_of, is_true
 from tests.factories import AMOUNTS, ClusterFactory, TeamFactory, TeamGroupFactory
+from tests.functional.proxy import Fault
 
 pytestmark = pytest.mark.cluster
 
@@ -304,3 +305,29 @@ def test_a_new_accelerator_reaches_every_guard(cluster_row, live, approved):
     reconciled(request)
     hard = live.get("ResourceQuota", "berth-guard", name)["spec"]["hard"]
     assert hard["requests.amd.com/gpu"] == "0"
+
+
+def test_an_approval_from_before_the_nodes_were_seen_is_held_against_them(
+    cluster_row, live, approved
+):
+    name = live.name()
+    cluster_row.allocatable = None
+    cluster_row.save()
+    request = approved(
+        cluster_row, name, amounts={**AMOUNTS, "limits.cpu": "1G", "requests.cpu": "1G"}
+    )
+    cluster_row.allocatable = {"cpu": "64", "memory": "9Ti", "pods": "99", "nvidia.com/gpu": "8"}
+    cluster_row.save()
+    namespace = reconciled(request)
+    ready = condition_of(namespace.conditions, "Ready")
+    assert ready["reason"] == "Refused"
+    assert "have 64" in ready["message"]
+    assert live.find("Namespace", name) is None
+
+
+def test_waiting_in_between_leaves_no_second_line(proxy, proxied_row, live, approved):
+    request = approved(proxied_row, live.name())
+    reconciled(request)
+    proxy.faults.append(Fault(lambda m, p: m == "PATCH", before=lambda: None))
+    assert not is_true(reconciled(request).conditions, "Ready")
+    assert actions(reconciled(request)) == ["grant", "created", "ready"]

@@ -192,14 +192,15 @@ def test_a_key_without_a_name(caller):
     [
         ({"cpu": "1"}, {"cpu": "2"}, "limit_default_request/cpu"),
         ({"memory": "1Gi"}, {"memory": "1025Mi"}, "limit_default_request/memory"),
-        ({"cpu": "0"}, {}, "limit_default/cpu"),
+        ({"cpu": "0"}, {"cpu": "0"}, "limit_default/cpu"),
         ({"nvidia.com/gpu": "1"}, {}, "limit_default/nvidia.com/gpu"),
         ({}, {"memory": "20gi"}, "limit_default_request/memory"),
         ({}, {"cpu": "-1"}, "limit_default_request/cpu"),
     ],
 )
 def test_contradictory_limit_range(caller, default, request_, path):
-    answer = caller.post("requests/", body(limit_default=default, limit_default_request=request_))
+    limits = {"cpu": "4", "memory": "16Gi", **default}
+    answer = caller.post("requests/", body(limit_default=limits, limit_default_request=request_))
     assert set(errors(answer)) == {path}
 
 
@@ -208,7 +209,8 @@ def test_contradictory_limit_range(caller, default, request_, path):
     [({"cpu": "1"}, {"cpu": "900m"}), ({"memory": "1Gi"}, {"memory": "1000Mi"})],
 )
 def test_limits_are_compared_by_number(caller, default, request_):
-    answer = caller.post("requests/", body(limit_default=default, limit_default_request=request_))
+    limits = {"cpu": "4", "memory": "16Gi", **default}
+    answer = caller.post("requests/", body(limit_default=limits, limit_default_request=request_))
     assert answer.status_code == 201, answer.content
 
 
@@ -237,3 +239,11 @@ def test_up_to_what_the_cluster_offers(caller):
 )
 def test_reserved_or_foreign_namespace(caller, name):
     assert set(errors(caller.post("requests/", body(name=name)))) == {"name"}
+
+
+@pytest.mark.parametrize("missing", ["cpu", "memory"])
+def test_quota_on_cpu_and_memory_and_no_limit_range(caller, missing):
+    limits = {"cpu": "1", "memory": "1Gi"}
+    del limits[missing]
+    answer = caller.post("requests/", body(limit_default=limits, limit_default_request={}))
+    assert set(errors(answer)) == {f"limit_default/{missing}"}

@@ -10,6 +10,8 @@ from tenants.models import Transition
 from tests.caller import Caller, errors
 from tests.factories import (
     AMOUNTS,
+    LIMIT_DEFAULT,
+    LIMIT_DEFAULT_REQUEST,
     ROOM,
     ClusterFactory,
     QuotaRequestFactory,
@@ -44,7 +46,7 @@ def caller(lead):
 def test_submit(caller, lead, team):
     answer = caller.post(
         "requests/",
-        body(limit_default={"cpu": "1"}, ends_at="2099-01-01T00:00:00+02:00"),
+        body(limit_default={"cpu": "2", "memory": "4Gi"}, ends_at="2099-01-01T00:00:00+02:00"),
     )
     assert answer.status_code == 201, answer.content
     request = QuotaRequest.objects.get()
@@ -57,8 +59,8 @@ def test_submit(caller, lead, team):
         "cluster": "dev",
         "name": "team-alpha",
         "amounts": AMOUNTS,
-        "limit_default": {"cpu": "1"},
-        "limit_default_request": {},
+        "limit_default": {"cpu": "2", "memory": "4Gi"},
+        "limit_default_request": LIMIT_DEFAULT_REQUEST,
         "starts_at": None,
         "ends_at": "2098-12-31T22:00:00Z",
         "reason": "Training.",
@@ -89,12 +91,13 @@ def test_the_whole_way_to_a_grant(caller):
 
 
 def test_put_replaces_everything(caller):
-    made = caller.post("requests/", body(limit_default={"cpu": "1"})).json()
+    made = caller.post("requests/", body(limit_default={"cpu": "2", "memory": "4Gi"})).json()
     path = f"requests/{made['id']}/"
     missing = errors(caller.put(path, {"version": 1, "reason": "Only this."}))
     assert set(missing) == {"team", "cluster", "name", "amounts"}
     again = caller.put(path, {**body(name="renamed"), "version": 1}).json()
-    assert (again["name"], again["limit_default"], again["version"]) == ("renamed", {}, 2)
+    assert (again["name"], again["version"]) == ("renamed", 2)
+    assert again["limit_default"] == LIMIT_DEFAULT
 
 
 @pytest.mark.parametrize("method", ["put", "patch"])
