@@ -174,6 +174,13 @@ BERTH_RESERVED_PREFIXES = env.list(
     "BERTH_RESERVED_PREFIXES", default=["kube-", "openshift-", "berth-"]
 )
 
+# The Pod Security Standard that namespaces enforce: "privileged" lets a team's pod reach its node.
+BERTH_POD_SECURITY = env.str(
+    "BERTH_POD_SECURITY",
+    default="baseline",
+    validate=validate.OneOf(["privileged", "baseline", "restricted"]),
+)
+
 # --- Redis protocol: broker and pub/sub ---------------------------------------------------------
 REDIS_URL = env.str("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL

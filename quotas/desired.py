@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from datetime import datetime
 
+from django.conf import settings
+
 from cluster.amounts import is_extended
 from cluster.names import label_value, subject
 from cluster.tenant import Tenant
@@ -33,6 +35,7 @@ def desired_tenant(
             "berth.dev/team": label_value(namespace.team.slug),
             "berth.dev/request-id": str(grant.request_id),
             "berth.dev/grant-id": str(grant.pk),
+            "pod-security.kubernetes.io/enforce": settings.BERTH_POD_SECURITY,
         },
         annotations={},
         hard=hard_of(grant, at=at),

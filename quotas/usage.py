@@ -20,6 +20,8 @@ from tenants.models import Namespace
 
 Level = Literal["unreported", "none", "ok", "high", "full", "over"]
 HIGH_PERCENT = 80
+# NVIDIA's name for a slice of a GPU: instances and memory, such as mig-1g.10gb.
+MIG = "nvidia.com/mig-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,4 +175,7 @@ def label(resource: str) -> str:
         "pods": _("Pods"),
         "requests.nvidia.com/gpu": _("GPUs"),
     }
-    return names.get(resource) or resource.removeprefix("requests.")
+    bare = resource.removeprefix("requests.")
+    if bare.startswith(MIG):
+        return f"MIG {bare.removeprefix(MIG)}"
+    return names.get(resource) or bare

@@ -98,6 +98,7 @@ def test_from_a_wish_to_a_dashboard(open_as, accessible, team, cluster):
     accessible(lead)
 
 
+@pytest.mark.deep
 def test_an_approver_is_told_when_what_is_shown_has_changed(open_as, team, cluster):
     asked = make.QuotaRequestFactory(team=team, cluster=cluster)
     page = open_as(make.approver())
@@ -113,6 +114,7 @@ def test_an_approver_is_told_when_what_is_shown_has_changed(open_as, team, clust
     expect(page.get_by_label("Comment")).to_have_value("Half of it, please.")
 
 
+@pytest.mark.deep
 def test_a_page_left_open_too_long_asks_to_sign_in_and_goes_on(open_as, team, cluster):
     namespace = make.NamespaceFactory(team=team, cluster=cluster, name="alpha")
     page = open_as(make.member_of(team))
@@ -130,6 +132,7 @@ def test_a_page_left_open_too_long_asks_to_sign_in_and_goes_on(open_as, team, cl
     expect(page.locator("#session-notice")).to_be_empty()
 
 
+@pytest.mark.deep
 def test_without_a_script_it_works_all_the_same(open_as, team, cluster):
     lead = open_as(make.lead_of(team), java_script_enabled=False)
     ask(lead)
@@ -144,6 +147,7 @@ def test_without_a_script_it_works_all_the_same(open_as, team, cluster):
     assert "Reload it to see new ones" in approver.content()
 
 
+@pytest.mark.deep
 def test_the_colour_scheme_is_remembered(open_as, team):
     page = open_as(make.member_of(team), color_scheme="light")
     page.goto("/")
@@ -155,6 +159,7 @@ def test_the_colour_scheme_is_remembered(open_as, team):
     expect(root).to_have_attribute("data-bs-theme", "dark")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_is_wider_than_the_window(open_as, accessible, team, cluster, width):
     namespace = make.NamespaceFactory(team=team, cluster=cluster, name="a" * 63)

@@ -101,6 +101,23 @@ def test_a_pod_without_requests_gets_the_limit_ranges(teams, asks, control_plane
     assert resources == {"limits": limits["default"], "requests": limits["defaultRequest"]}
 
 
+@pytest.mark.parametrize(
+    "reach",
+    [
+        {"hostNetwork": True},
+        {"hostPID": True},
+        {"volumes": [{"name": "root", "hostPath": {"path": "/"}}]},
+    ],
+    ids=lambda spec: next(iter(spec)),
+)
+def test_a_pod_does_not_reach_its_node(teams, asks, reach):
+    wanted = pod("reaching")
+    wanted["spec"].update(reach)
+    code, words = asks(ALPHA_MEMBER, "POST", pods(teams["alpha"]), wanted)
+    assert code == 403
+    assert 'violates PodSecurity "baseline' in words
+
+
 def test_a_team_cannot_change_what_limits_it(teams, asks):
     name = teams["alpha"]
     core, rbac = f"/api/v1/namespaces/{name}", "/apis/rbac.authorization.k8s.io/v1/namespaces"

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from quotas.usage import level, usage_of
+from quotas.usage import label, level, usage_of
 from tenants.models import Namespace
 from tests.factories import NamespaceFactory, UsageFactory
 
@@ -113,3 +113,16 @@ def test_what_the_cluster_has_not_taken_up_does_not_bind(namespace):
     report(namespace, quota_name="new", spec_hard={"pods": "3"}, hard=None, used=None)
     binding = {quota.name: quota.rows[0].binding for quota in views(namespace)}
     assert binding == {"live": True, "new": False}
+
+
+@pytest.mark.parametrize(
+    ("resource", "short"),
+    [
+        ("requests.nvidia.com/gpu", "GPUs"),
+        ("requests.nvidia.com/mig-1g.10gb", "MIG 1g.10gb"),
+        ("requests.amd.com/gpu", "amd.com/gpu"),
+        ("services", "services"),
+    ],
+)
+def test_label(resource, short):
+    assert label(resource) == short
