@@ -11,7 +11,8 @@ import json
 import logging
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -223,20 +224,35 @@ def _is_number(text: str) -> bool:
 def stream(request: HttpRequest) -> StreamingHttpResponse:
     """Follow each `?topic=`: namespace:<id>, team:<id>, request:<id>, cluster:<slug> or requests.
 
-    The stream ends when the sign-in is no longer fresh; the browser connects again and is then told
-    to sign in.
+    The stream ends when the sign-in is no longer fresh, and within BEAT_S seconds of signing out
+    or of losing the right to one of its topics; the browser connects again and is told what then
+    holds.
     """
     topics = topics_allowed(request.user, request.GET.getlist("topic"))  # type: ignore[arg-type]
     expires = request.session.get("oidc_id_token_expiration", 0)
     response = StreamingHttpResponse(
-        _events(topics, until=expires), content_type="text/event-stream"
+        _events(topics, until=expires, allowed=partial(_still_allowed, request, topics)),
+        content_type="text/event-stream",
     )
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _events(topics: set[str], *, until: float) -> AsyncIterator[str]:
+@sync_to_async(thread_sensitive=False)
+def _still_allowed(request: HttpRequest, topics: set[str]) -> bool:
+    """Whether this session still stands and its person may follow all of this, as of now."""
+    try:
+        user = User.objects.filter(pk=str(request.user.pk), is_active=True).first()
+        stands = request.session.exists(request.session.session_key or "")
+        return stands and user is not None and topics_allowed(user, topics) == topics
+    finally:
+        connections.close_all()
+
+
+async def _events(
+    topics: set[str], *, until: float, allowed: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[str]:
     # The request is over only when the page closes; it must not keep its connection until then.
     await sync_to_async(connections.close_all)()
     with _hub().listen(topics) as listener:
@@ -245,8 +261,13 @@ async def _events(topics: set[str], *, until: float) -> AsyncIterator[str]:
         data = await _data(sorted(topics))
         for topic in sorted(topics):
             yield f"event: {topic}\ndata: {data.get(topic, '{}')}\n\n"
+        checked = time.monotonic()
         while (left := until - time.time()) > 0:
             changes = await listener.changes(within=min(BEAT_S, left))
+            if time.monotonic() - checked >= BEAT_S:
+                if not await allowed():
+                    return
+                checked = time.monotonic()
             for topic, data in changes.items():
                 yield f"event: {topic}\ndata: {data}\n\n"
             if not changes:

@@ -13,6 +13,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 
 from dev.part import answers, free_port
+from quotas.stream import BEAT_S
 from tenants.models import Namespace
 from tenants.publish import CHANNEL, publish
 from tests.factories import (
@@ -188,3 +189,19 @@ def test_pages_hear_again_after_something_unforeseen(web, namespace, usage, valk
     valkey.publish(CHANNEL, "no JSON")
     use(usage, "5")
     page.wait(topic, pods="5")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("lost", ["session", "group"])
+def test_the_stream_ends_soon_after_the_right_to_it(web, namespace, usage, lost):
+    user = member_of(namespace.team)
+    cookies = signed_in(user)
+    page = Page(web, cookies, f"namespace:{namespace.pk}")
+    page.wait(f"namespace:{namespace.pk}")
+    if lost == "session":
+        SessionStore(cookies["berth_session"]).delete()
+    else:
+        user.groups = []
+        user.save()
+    page.thread.join(2 * BEAT_S + 5)
+    assert not page.thread.is_alive()
