@@ -1,7 +1,7 @@
 """Who may do what to a request. Pure apart from the team's groups, which callers prefetch."""
 
 from quotas.models import QuotaRequest
-from quotas.states import Action
+from quotas.states import Action, Status, after
 from tenants.models import Team, User
 from tenants.permissions import Role, has_role, is_in_team, leads, sees_everything
 
@@ -21,6 +21,12 @@ def may(user: User, action: Action, request: QuotaRequest) -> bool:
         own = user.pk in (request.requester_id, request.editor_id)
         return has_role(user, Role.APPROVER) and not own
     return leads(user, request.team)
+
+
+def actions_open(user: User, request: QuotaRequest) -> set[Action]:
+    """What this person may do to this request as it stands now."""
+    status = Status(request.status)
+    return {a for a in Action if may(user, a, request) and after(status, a) is not None}
 
 
 def may_see(user: User, request: QuotaRequest) -> bool:

@@ -17,9 +17,9 @@ from quotas.convergence import convergence_of
 from quotas.errors import Conflict, NotAllowed, Refused
 from quotas.forms import DecisionForm, WishForm
 from quotas.models import QuotaRequest
-from quotas.permissions import may
+from quotas.permissions import actions_open, may
 from quotas.selectors import requests_visible, requests_waiting
-from quotas.states import Action, Status, after
+from quotas.states import Action, Status
 from quotas.views.history import history_of
 from tenants.rendering import page, page_of, person
 from tenants.selectors import clusters_enabled, teams_led
@@ -100,7 +100,7 @@ def request_edit(request: HttpRequest, pk: int) -> HttpResponse:
             actor=user, request=asked, version=version.cleaned_data["version"], wish=form.wish()
         )
 
-    if after(Status(asked.status), Action.EDIT) is None:
+    if Action.EDIT not in actions_open(user, asked):
         return _detail(request, asked, conflict=_("This request can no longer be changed."))
     done = _("Your change is waiting for approval.")
     return _fill_in(request, form, edit, done=done, asked=asked)
@@ -179,7 +179,7 @@ def _fill_in(
             except Refused as refused:
                 form.add_problems(refused.problems)
             except Conflict as conflict:
-                if asked and after(Status(asked.status), Action.EDIT) is None:
+                if asked and Action.EDIT not in actions_open(person(request), asked):
                     return _detail(request, asked, conflict=conflict.sentence)
                 # What was typed may be sent again, over what stands now.
                 form.add_error(None, str(conflict.sentence))
@@ -204,10 +204,7 @@ def _detail(
     user = person(request)
     # Loaded anew: a service may have moved it on, or been told that somebody else has.
     asked = get_object_or_404(requests_visible(user), pk=asked.pk)
-    may_do = {
-        action.value: may(user, action, asked) and after(Status(asked.status), action) is not None
-        for action in (Action.APPROVE, Action.EDIT, Action.WITHDRAW)
-    }
+    may_do = {action.value: True for action in actions_open(user, asked)}
     capacity = capacity_of([asked.cluster])[asked.cluster.pk]
     namespace = asked.namespace
     context = {
@@ -220,7 +217,7 @@ def _detail(
         "shown": request.GET.get("shown", f"{asked.status}-{asked.version}"),
         "now": f"{asked.status}-{asked.version}",
         "reviews": list(asked.reviews.all()),
-        "others": _others(request, asked) if may_do["approve"] else [],
+        "others": _others(request, asked) if "approve" in may_do else [],
         "convergence": convergence_of(namespace) if namespace else None,
         "history": history_of(user, namespace=namespace, request_id=asked.pk),
         "topics": [f"request:{asked.pk}", *([f"namespace:{namespace.pk}"] if namespace else [])],
