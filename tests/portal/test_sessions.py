@@ -188,7 +188,7 @@ def test_the_api_asks_for_a_fresh_session_too(old, client):
 def test_the_api_takes_a_fresh_session(sign_in, client):
     sign_in()
     assert client.get("/who/").json()["subject"] == "ada"
-    assert client.post("/who/").status_code == 403  # no CSRF token
+    assert client.post("/who/", {}, content_type="application/json").status_code == 403  # no CSRF token
 
 
 @pytest.mark.parametrize("path", ["/health/live/", "/sign-in/out/", "/oidc/authenticate/"])
