@@ -23,6 +23,8 @@ STAMP = VENDOR / "package-lock.json"
 
 
 def main() -> None:
+    # Where collectstatic would put them: whitenoise complains of a folder that is not there.
+    (ROOT / "build" / "static").mkdir(parents=True, exist_ok=True)
     if STAMP.exists() and STAMP.read_bytes() == LOCK.read_bytes():
         return
     if "--installed" not in sys.argv:
