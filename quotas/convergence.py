@@ -8,9 +8,8 @@ from django.utils.translation import gettext_noop
 
 from cluster.steps import STEPS
 from tenants.models import Cluster, Namespace
-from tenants.states import Condition, condition_of
+from tenants.states import READY, Condition, condition_of
 
-READY = "Ready"
 NOT_STARTED = "NotStarted"
 
 StepState = Literal["done", "current", "waiting", "failed", "pending"]

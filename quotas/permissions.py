@@ -3,7 +3,7 @@
 from quotas.models import QuotaRequest
 from quotas.states import Action, Status, after
 from tenants.models import Team, User
-from tenants.permissions import Role, has_role, is_in_team, leads, sees_everything
+from tenants.permissions import Role, has_role, leads
 
 
 def may_submit(user: User, team: Team) -> bool:
@@ -27,8 +27,3 @@ def actions_open(user: User, request: QuotaRequest) -> set[Action]:
     """What this person may do to this request as it stands now."""
     status = Status(request.status)
     return {a for a in Action if may(user, a, request) and after(status, a) is not None}
-
-
-def may_see(user: User, request: QuotaRequest) -> bool:
-    """People of the team see its requests, and so do those who watch over everybody."""
-    return sees_everything(user) or is_in_team(user, request.team)

@@ -7,9 +7,10 @@ twice, late or after a crash at any point ends in the same place.
 import logging
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from decimal import Decimal
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -29,11 +30,10 @@ from quotas.models import Grant
 from tenants.models import Cluster, Namespace, TeamGroup, Transition
 from tenants.publish import publish
 from tenants.services import transition_record
-from tenants.states import Status, is_true, with_condition
+from tenants.states import READY, Status, is_true, with_condition
 
 log = logging.getLogger(__name__)
 
-READY = "Ready"
 STEP_TIMEOUT_S = 30
 BACKOFF_MAX_S = 60
 # A cluster that is out of sight is asked for so long, and so long after without an answer again.
@@ -111,7 +111,7 @@ def _pass(namespace_id: UUID) -> int | None:
         return namespace.generation
     try:
         tenant = desired_tenant(namespace, grant, groups=groups, offered=there or (), at=now)
-        words = _objections(namespace, grant, groups)
+        words = _objections(namespace, grant, groups, there)
     except GroupError as error:
         words = str(error)
     if words:
@@ -123,7 +123,12 @@ def _pass(namespace_id: UUID) -> int | None:
     return namespace.generation
 
 
-def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:
+def _objections(
+    namespace: Namespace,
+    grant: Grant,
+    groups: list[str],
+    there: Mapping[str, Decimal] | None,
+) -> str:
     """What the worker itself has against this grant, in the form's words; empty where nothing.
 
     The form asked the same, perhaps before the cluster was there to tell what it offers. What
@@ -131,8 +136,7 @@ def _objections(namespace: Namespace, grant: Grant, groups: list[str]) -> str:
     still converges when its team's last group of members is gone: those people must lose their
     access.
     """
-    there = None if namespace.uid else offered(namespace.cluster) or None
-    found = check_amounts(grant.amounts, offered=there).values()
+    found = check_amounts(grant.amounts, offered=None if namespace.uid else there).values()
     words = [str(problem) for problem in found]
     if namespace.uid:
         return " ".join(words)

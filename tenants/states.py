@@ -6,6 +6,9 @@ from typing import Literal, NotRequired, TypedDict
 
 Status = Literal["True", "False", "Unknown"]
 
+# The condition that sums up the others.
+READY = "Ready"
+
 
 class Condition(TypedDict):
     """One condition, as in Kubernetes' `metav1.Condition`.

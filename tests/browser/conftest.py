@@ -6,11 +6,9 @@ import time
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import expect
 
-from portal.signin.session import EXPIRES
+from tests.sessions import session_of
 
 # On a busy machine a page takes its time.
 PATIENCE_MS = 20_000
@@ -42,17 +40,6 @@ def portal(transactional_db, valkey, monkeypatch):
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(10)
-
-
-def session_of(user, *, fresh_for=600):
-    """A session in which this person has signed in just now."""
-    session = SessionStore()
-    session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = "portal.signin.backend.Backend"
-    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    session[EXPIRES] = time.time() + fresh_for
-    session.create()
-    return session
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import time
 
 import pytest
 import requests
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 
 from dev.part import answers, free_port
@@ -24,6 +23,7 @@ from tests.factories import (
     member_of,
 )
 from tests.functional.conftest import ROOT, database_environment
+from tests.sessions import session_of
 
 
 @pytest.fixture
@@ -50,13 +50,7 @@ def web(transactional_db, valkey):
 
 def signed_in(user, *, seconds=600):
     """A cookie of a session that is fresh for so many seconds."""
-    session = SessionStore()
-    session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = "portal.signin.backend.Backend"
-    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    session["oidc_id_token_expiration"] = time.time() + seconds
-    session.save()
-    return {"berth_session": session.session_key}
+    return {"berth_session": session_of(user, fresh_for=seconds).session_key}
 
 
 class Page:
